@@ -1,0 +1,253 @@
+"""The report: what grading a submission leaves, as published in docs/report.schema.json.
+
+Every part is frozen and allows no unknown field. Numbers are finite: NaN and Infinity are refused here, so they can
+never reach JSON. Parts that do not exist for a submission (it was rejected, or we failed) are null.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA: Literal["autograder.report/1"] = "autograder.report/1"
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
+Seconds = Annotated[float, Field(allow_inf_nan=False, ge=0, description="seconds")]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Verdict(StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    REJECTED = "rejected"
+    GRADER_ERROR = "grader_error"
+
+
+class Outcome(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+    NOT_RUN = "not_run"
+
+
+class MutantStatus(StrEnum):
+    KILLED = "killed"
+    SURVIVED = "survived"
+    TIMEOUT = "timeout"
+    INVALID = "invalid"
+    VOID = "void"
+
+
+class SubmissionPart(Part):
+    id: str
+    unit: str
+    course: str
+    student: str | None
+    received_at: datetime
+    digest: str = Field(description="SHA-256 over the files graded, after intake")
+
+
+class Reason(Part):
+    code: str = Field(description="stable, for programs")
+    message: str = Field(description="for people: what happened and what to do")
+
+
+class IntakeEntry(Part):
+    action: str
+    path: str
+    message: str
+
+
+class Problem(Part):
+    code: str
+    file: str
+    line: Count
+    message: str
+
+
+class ContractPart(Part):
+    ok: bool
+    problems: tuple[Problem, ...]
+
+
+class Cause(Part):
+    """How a run ended that did not end by itself, or which limit a test met."""
+
+    code: str = Field(
+        description="cpu_time, no_progress, memory, processes, disk, file_size, output, signal, early_exit, …"
+    )
+    message: str
+    limit: Finite | None = None
+    seen: Finite | None = None
+    unit: str = Field("", description="of limit and seen: seconds, bytes, …")
+
+
+class CourseTestPart(Part):
+    id: str
+    kind: str
+    outcome: Outcome
+    seconds: Seconds
+    message: str
+    where: str
+    why: str
+    chapter: str
+    cause: Cause | None = None
+
+
+class CourseTestsPart(Part):
+    passed: Count
+    total: Count
+    tests: tuple[CourseTestPart, ...]
+
+
+class Disagreement(Part):
+    case: str
+    message: str
+
+
+class OraclePart(Part):
+    status: Literal["agree", "disagree", "not_run"]
+    cases: Count
+    seed: int | None
+    worst: Finite | None
+    disagreements: tuple[Disagreement, ...]
+
+
+class Runs(Part):
+    """How often a test passed on runs that it had to pass."""
+
+    passed: Count
+    total: Count
+
+
+class StudentTestPart(Part):
+    id: str
+    correct_runs: Runs
+    kills: tuple[str, ...] = Field(description="ids of the mutants this test killed")
+    flaky: bool = Field(description="passed some correct runs and failed others")
+    own_code: Outcome = Field(description="on the student's own unit")
+    valid: bool = Field(description="passed every correct run: its failures on mutants count")
+    message: str = Field("", description="what the test said where it should have passed")
+    denies: str = Field("", description="what the contract leaves open and this test forbids")
+    cause: Cause | None = None
+
+
+class SuiteRunPart(Part):
+    """One run of the student's whole suite on code that is not a mutant."""
+
+    variant: str = Field(description="reference, the wheat's id, own, or broken (the forced failure)")
+    ending: str
+    passed: Count
+    failed: Count
+    skipped: Count
+    cause: Cause | None = None
+
+
+class Baselines(Part):
+    correct: tuple[SuiteRunPart, ...]
+    own: SuiteRunPart | None
+    broken: SuiteRunPart | None = Field(
+        description="a unit in which every call fails: shows that failures are seen"
+    )
+    cpu_seconds: Seconds = Field(description="of one suite run on the reference")
+    budget_cpu_seconds: Seconds
+
+
+class StudentTestsPart(Part):
+    total: Count
+    own_code_ok: bool = Field(description="the student's tests pass on the student's own unit")
+    tests: tuple[StudentTestPart, ...]
+    baselines: Baselines
+
+
+class MutantPart(Part):
+    id: str
+    tier: str
+    required: bool
+    status: MutantStatus
+    killed_by: tuple[str, ...]
+    hint: str
+    category: str
+    cause: Cause | None = None
+    detail: str = Field("", description="for teachers: what the fault is")
+
+
+class WheatPart(Part):
+    id: str
+    accepted: bool
+    rejected_by: tuple[str, ...]
+
+
+class CategoryPart(Part):
+    category: str
+    killed: Count
+    total: Count
+
+
+class MutationPart(Part):
+    score: Share = Field(description="killed / total; 0 when the test grade is void")
+    score_if_valid: Share = Field(description="the score without the tests that reject correct code")
+    threshold: Share
+    killed: Count
+    total: Count
+    required_ok: bool
+    passed: bool
+    matrix: Literal["full", "first_kill", "none"]
+    mutants: tuple[MutantPart, ...]
+    wheats: tuple[WheatPart, ...]
+    categories: tuple[CategoryPart, ...]
+
+
+class EnvironmentPart(Part):
+    sandbox: str
+    isolated: bool
+    image_id: str
+    python: str
+    numpy: str
+    pytest: str
+    hypothesis: str
+    grader: str
+    limits: dict[str, Finite]
+
+
+class Timing(Part):
+    queued: Seconds
+    phases: dict[str, Seconds]
+    total: Seconds
+
+
+class Integrity(Part):
+    seed: int
+    digests: dict[str, str]
+
+
+class Report(Part):
+    schema_: Literal["autograder.report/1"] = Field(SCHEMA, alias="schema")
+    submission: SubmissionPart
+    verdict: Verdict
+    score: Share | None = Field(description="what an LMS receives; null when nothing was graded")
+    reasons: tuple[Reason, ...]
+    next_step: str
+    intake: tuple[IntakeEntry, ...] = ()
+    contract: ContractPart | None = None
+    course_tests: CourseTestsPart | None = None
+    oracle: OraclePart | None = None
+    student_tests: StudentTestsPart | None = None
+    mutation: MutationPart | None = None
+    environment: EnvironmentPart | None = None
+    timing: Timing
+    integrity: Integrity | None = None
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True)
+
+    def to_json(self) -> str:
+        """The report as published: UTF-8 JSON, two spaces of indent."""
+        return self.model_dump_json(indent=2) + "\n"

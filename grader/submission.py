@@ -1,0 +1,54 @@
+"""What a student sent, once taken in: the unit's files, the test files, and what intake did to them."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sandbox.records import File
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file as it was posted: the name the client gave, and its bytes. Nothing about it is trusted."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class IntakeNote:
+    """Something intake did, for the student to know: "dropped" | "renamed" | "normalised" | "ignored", to which file, why."""
+
+    action: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """`files` maps the unit's paths to UTF-8 source with LF line ends; `tests` are relative to the tests' root."""
+
+    unit: str
+    files: Mapping[str, bytes]
+    tests: tuple[File, ...]
+    notes: tuple[IntakeNote, ...] = ()
+
+    @property
+    def tests_digest(self) -> str:
+        """SHA-256 over the test files' paths and bytes."""
+        return _digest((file.path, file.data) for file in self.tests)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything sent, after intake."""
+        tests = [(f"tests/{file.path}", file.data) for file in self.tests]
+        return _digest([("unit", self.unit.encode()), *sorted(self.files.items()), *tests])
+
+
+def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
+    total = hashlib.sha256()
+    for name, data in sorted(parts):
+        for piece in (name.encode(), data):
+            total.update(len(piece).to_bytes(8, "big"))
+            total.update(piece)
+    return total.hexdigest()

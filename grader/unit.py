@@ -1,0 +1,136 @@
+"""The values a unit of course material is made of, as the loader leaves them and planning reads them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sandbox.records import File
+
+
+@dataclass(frozen=True)
+class UnitFile:
+    """A file the student writes: `path` as in a student's repository ("python/tinyllm/xfmr/mha.py")."""
+
+    path: str
+    module: str  # "tinyllm.xfmr.mha"
+    reference: bytes
+
+    @property
+    def stem(self) -> str:
+        """The form field's name: the file's name without .py."""
+        return self.path.rpartition("/")[2].removesuffix(".py")
+
+
+@dataclass(frozen=True)
+class CourseTest:
+    """A course test as its comments describe it. `catches` are mutant ids."""
+
+    name: str
+    path: str  # of its file, relative to the unit's tests folder
+    kind: str
+    why: str
+    catches: tuple[str, ...]
+    chapter: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A planted fault: `files` are the unit's files (by path) as the fault leaves them. `public` is the student's hint."""
+
+    id: str
+    tier: str
+    operator: str
+    line: int
+    required: bool
+    public: str
+    private: str
+    category: str
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Wheat:
+    """Another correct implementation: `files` as for a mutant."""
+
+    id: str
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """Something the contract leaves open, and the wheats that use it."""
+
+    id: str
+    says: str
+    wheats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A number the chapter prints wrongly."""
+
+    printed: str
+    correct: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What one .pyi promises: `names` maps every public name ("MultiHeadAttention.attend") to its parameter names,
+    or to None where it is not callable."""
+
+    module: str
+    names: Mapping[str, tuple[str, ...] | None]
+    source: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Everything needed to grade one unit. Paths are relative with forward slashes."""
+
+    id: str
+    title: str
+    build: tuple[str, ...]
+    files: tuple[UnitFile, ...]
+    contract: Mapping[str, Contract]  # of the unit's own modules, by module name
+    forbidden: tuple[str, ...]
+    contracts: Mapping[str, Contract]  # of every module students may import, by module name
+    companions: Mapping[
+        str, bytes
+    ]  # reference sources of the other modules, by module name, in dependency order
+    course_tests: tuple[CourseTest, ...]
+    test_files: tuple[File, ...]  # the course's test files and frozen helpers, as laid for a run
+    fixtures: tuple[File, ...]  # relative to the fixtures root
+    smoke: tuple[str, ...]
+    test_seconds: float  # wall seconds one course test may take
+    determinism_runs: int
+    tests_path: str  # where a student's repository keeps the graded tests ("python/tests/l5-3-mha")
+    rung: str
+    threshold: float
+    required_mutants: tuple[str, ...]
+    budget_cpu_seconds: float  # of one run of the student's suite on the reference
+    mutants: tuple[Mutant, ...]
+    wheats: tuple[Wheat, ...]
+    freedoms: tuple[Freedom, ...]
+    errata: tuple[Erratum, ...]
+    weight_course_tests: float = 0.5
+    weight_mutation: float = 0.5
+    digest: str = ""  # SHA-256 over everything the unit's grade depends on
+
+
+@dataclass(frozen=True)
+class UnitProblem:
+    """Why a unit was refused at load: `file` is relative to the course tree, `line` is 0 where none applies."""
+
+    unit: str
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course tree: the units that loaded, and what was wrong with those that did not."""
+
+    units: Mapping[str, Unit]
+    problems: tuple[UnitProblem, ...]
+    digest: str

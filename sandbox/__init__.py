@@ -1,0 +1,1 @@
+"""Runs a student's code apart from everything else: runs go in, what happened in each comes out."""

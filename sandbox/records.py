@@ -1,0 +1,289 @@
+"""The values that cross the sandbox's border: what is to run goes in, what happened comes out.
+
+A `Sandbox` opens a `Session` for one submission. A session makes `Run`s: each is one pytest run in a fresh process
+with its own files and its own version of the modules under test, and ends in one `RunResult`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Module:
+    """A Python module given as source: it is compiled from `source` and never lies on disk.
+
+    `name` is dotted ("tinyllm.xfmr.mha"). `filename` is what tracebacks show. `source_visible` lets tracebacks quote
+    the source: right for a student's own file, wrong for a variant.
+    """
+
+    name: str
+    source: bytes
+    filename: str
+    source_visible: bool = False
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to lay into the run's private directory; `path` is relative, with forward slashes, without '..'."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may use. Time counts the processes of the run together, memory each process by itself."""
+
+    cpu_seconds: float = 20.0
+    wall_seconds: float = 60.0
+    memory_bytes: int = 768 * 2**20
+    processes: int = 32
+    file_bytes: int = 16 * 2**20
+    disk_bytes: int = 64 * 2**20
+    disk_files: int = 4096
+    open_files: int = 256
+    output_bytes: int = 8 * 2**20
+    """stdout and stderr together, before the run is ended; far less is kept (`Stream`)"""
+    record_bytes: int = 4 * 2**20
+    """the test record, before the run is ended"""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One pytest run: the tests in `root` (a directory of `files`), seen with fixed settings of ours.
+
+    `only` names the test functions to run (path::[Class::]function, as in `TestItem.function`); empty means all.
+    `skip` names single items (node ids) not to run: those an earlier, interrupted run has answered already.
+    `path_dirs` are appended to sys.path; `environment` is set, with "{dir}" standing for the private directory.
+    """
+
+    files: tuple[File, ...]
+    root: str = "suite"
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    path_dirs: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    stop_at_first_failure: bool = False
+    messages: bool = True
+    """record what failing tests said; off is faster"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One suite against one version of the modules under test. `id` is ours; code inside the run never sees it."""
+
+    id: str
+    suite: Suite
+    modules: tuple[Module, ...]
+    limits: Limits = Limits()
+
+
+class EndingKind(StrEnum):
+    """How a run ended, by evidence in this order: our own kill, the engine's OOM event, the protocol, the exit code."""
+
+    COMPLETE = "complete"  # wrote its end-of-run record and left by itself
+    CPU_TIME = "cpu_time"  # used its CPU seconds up
+    NO_PROGRESS = (
+        "no_progress"  # its wall seconds passed without the CPU seconds being used: sleep or deadlock
+    )
+    MEMORY = "memory"  # the kernel ended it for memory
+    PROCESSES = "processes"  # ended while at its limit of processes
+    DISK = "disk"  # filled its private disk
+    FILE_SIZE = "file_size"  # wrote a file over the limit (SIGXFSZ)
+    OUTPUT = "output"  # wrote too much to stdout and stderr
+    RECORD = "record"  # its test record grew over the limit
+    SIGNAL = "signal"  # crashed by a signal that was not ours
+    EARLY_EXIT = "early_exit"  # the process left before the run was over (os._exit, pytest.exit)
+    PROTOCOL_ERROR = "protocol_error"  # what it sent is no test record
+    DEADLINE = "deadline"  # the submission's time was over before or while it ran
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended. `limit` is the limit it met and `seen` what was measured (bytes, seconds, count, signal or exit
+    code, by kind); `item` is the node id of the test that was running."""
+
+    kind: EndingKind
+    item: str | None = None
+    limit: float | None = None
+    seen: float | None = None
+    detail: str = ""
+
+
+class ItemOutcome(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"  # the test's own call failed
+    ERROR = "error"  # set-up or tear-down failed
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+
+
+class Resource(StrEnum):
+    """A limit that a test met and reported itself, as an exception."""
+
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    DISK = "disk"
+    FILE_SIZE = "file_size"
+    OPEN_FILES = "open_files"
+
+
+@dataclass(frozen=True)
+class TestItem:
+    """One collected test that ran to an outcome. `id` is pytest's node id relative to the suite's root."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of the name
+
+    id: str
+    outcome: ItemOutcome
+    seconds: float
+    message: str = ""
+    """exception type and text, capped; for a skip, its reason"""
+    where: str = ""
+    """path:line of the innermost frame that lies in a file of the suite or in a visible module"""
+    resource: Resource | None = None
+
+    @property
+    def function(self) -> str:
+        """The id without its parameters: path::[Class::]function."""
+        return function_of(self.id)
+
+
+def function_of(item_id: str) -> str:
+    """Strip a node id's parameters: "test_a.py::test_b[x-1]" -> "test_a.py::test_b"."""
+    path, separator, rest = item_id.partition("::")
+    return path + separator + rest.partition("[")[0]
+
+
+@dataclass(frozen=True)
+class CollectionError:
+    """A file that could not be collected; `path` is relative to the suite's root."""
+
+    path: str
+    message: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the run itself reported: the ids collected (before `only` and `skip`), outcomes in order, errors of collection."""
+
+    collected: tuple[str, ...] = ()
+    items: tuple[TestItem, ...] = ()
+    errors: tuple[CollectionError, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A captured stream: head and tail of what was written, as text with replacement characters."""
+
+    text: str = ""
+    total_bytes: int = 0
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Usage:
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What became of one run. `record` holds every outcome reported before the end, however the run ended."""
+
+    run_id: str
+    ending: Ending
+    record: Record = field(default_factory=Record)
+    stdout: Stream = field(default_factory=Stream)
+    stderr: Stream = field(default_factory=Stream)
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def complete(self) -> bool:
+        return self.ending.kind is EndingKind.COMPLETE
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where runs are made. `isolated` is False for processes of this machine without a container."""
+
+    kind: str
+    image_id: str
+    python: str
+    numpy: str
+    pytest: str
+    hypothesis: str
+    isolated: bool = True
+
+
+class Session(Protocol):
+    """One submission's place in the sandbox. Batches follow each other: no process of one batch lives on in the next,
+    and the modules of a batch enter the sandbox only when the batch before is dead."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def run(
+        self,
+        runs: Sequence[Run],
+        on_result: Callable[[RunResult], None] = lambda result: None,
+    ) -> tuple[RunResult, ...]:
+        """Make the runs, at most the session's number of jobs at a time, started in the order given.
+
+        Returns one result per run, in the order given; `on_result` sees each as it comes. Raises SandboxError for
+        failures of ours only. After the session's deadline every run left ends as DEADLINE.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """End the session from another thread: its container is killed and `run` raises SandboxError."""
+        ...
+
+
+class Sandbox(Protocol):
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
+    ) -> AbstractContextManager[Session]:
+        """A session in which `preload` (trusted modules, in dependency order) is imported already in every run.
+
+        On exit everything of the session is removed. Raises SandboxError if it cannot be opened.
+        """
+        ...
+
+
+class FakeSandbox:
+    """Answers runs from a function instead of making them: for tests of what builds on a sandbox."""
+
+    def __init__(self, answer: Callable[[Run], RunResult]) -> None:
+        self.answer = answer
+        self.batches: list[tuple[Run, ...]] = []
+
+    @contextmanager
+    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[Session]:
+        yield FakeSession(self)
+
+
+class FakeSession:
+    def __init__(self, sandbox: FakeSandbox) -> None:
+        self._sandbox = sandbox
+        self.environment = Environment("fake", "", "", "", "", "", isolated=False)
+
+    def run(
+        self,
+        runs: Sequence[Run],
+        on_result: Callable[[RunResult], None] = lambda result: None,
+    ) -> tuple[RunResult, ...]:
+        self._sandbox.batches.append(tuple(runs))
+        results = tuple(map(self._sandbox.answer, runs))
+        for result in results:
+            on_result(result)
+        return results
+
+    def cancel(self) -> None:
+        pass
