@@ -178,16 +178,12 @@ def as_tensors(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 def _add(a: Tensor, b: Tensor) -> Tensor:
     a_shape, b_shape = a.shape, b.shape
-    return from_op(
-        a.data + b.data, (a, b), lambda g: (unbroadcast(g, a_shape), unbroadcast(g, b_shape)), "add"
-    )
+    return from_op(a.data + b.data, (a, b), lambda g: (unbroadcast(g, a_shape), unbroadcast(g, b_shape)), "add")
 
 
 def _sub(a: Tensor, b: Tensor) -> Tensor:
     a_shape, b_shape = a.shape, b.shape
-    return from_op(
-        a.data - b.data, (a, b), lambda g: (unbroadcast(g, a_shape), unbroadcast(-g, b_shape)), "sub"
-    )
+    return from_op(a.data - b.data, (a, b), lambda g: (unbroadcast(g, a_shape), unbroadcast(-g, b_shape)), "sub")
 
 
 def _mul(a: Tensor, b: Tensor) -> Tensor:
@@ -198,9 +194,7 @@ def _mul(a: Tensor, b: Tensor) -> Tensor:
 def _div(a: Tensor, b: Tensor) -> Tensor:
     x, y = a.data, b.data
     out = x / y
-    return from_op(
-        out, (a, b), lambda g: (unbroadcast(g / y, x.shape), unbroadcast(-g * out / y, y.shape)), "div"
-    )
+    return from_op(out, (a, b), lambda g: (unbroadcast(g / y, x.shape), unbroadcast(-g * out / y, y.shape)), "div")
 
 
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
@@ -237,17 +231,14 @@ def _pull_back(node: Tensor, g: NDArray[Any]) -> list[tuple[Tensor, NDArray[Any]
     assert node._vjp is not None
     returned = tuple(node._vjp(g))
     if len(returned) != len(node._parents):
-        raise RuntimeError(
-            f"op {node.op!r} returned {len(returned)} gradients for {len(node._parents)} parents"
-        )
+        raise RuntimeError(f"op {node.op!r} returned {len(returned)} gradients for {len(node._parents)} parents")
     pairs = []
     for parent, gradient in zip(node._parents, returned, strict=True):
         if gradient is None:
             continue
         if np.shape(gradient) != parent.shape:
             raise RuntimeError(
-                f"op {node.op!r} returned a gradient of shape {np.shape(gradient)} "
-                f"for a parent of shape {parent.shape}"
+                f"op {node.op!r} returned a gradient of shape {np.shape(gradient)} for a parent of shape {parent.shape}"
             )
         if parent.requires_grad:
             pairs.append((parent, np.asarray(gradient, dtype=parent.dtype)))

@@ -66,9 +66,7 @@ class LayerNorm(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (
-            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        )
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps = eps
         ones, zeros = np.ones(self.normalized_shape), np.zeros(self.normalized_shape)
         self.weight = Tensor(ones, requires_grad=True) if elementwise_affine else None

@@ -56,6 +56,12 @@ class Module:
             else:
                 yield f"{prefix}{name}", entry
 
+    def _all_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        yield prefix, self
+        for name, entry in self._entries().items():
+            if isinstance(entry, Module):
+                yield from entry._all_modules(f"{prefix}.{name}" if prefix else name)
+
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Dotted names and Tensors in order of assignment; a tied Tensor once, under its first name."""
         seen: set[int] = set()
@@ -68,12 +74,13 @@ class Module:
         """The Tensors of `named_parameters`."""
         return (parameter for _, parameter in self.named_parameters())
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """("", self), then every module below with its dotted name."""
-        yield prefix, self
-        for name, entry in self._entries().items():
-            if isinstance(entry, Module):
-                yield from entry.named_modules(f"{prefix}.{name}" if prefix else name)
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """("", self), then every module below with its dotted name; a shared module once."""
+        seen: set[int] = set()
+        for name, module in self._all_modules():
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode here and below; returns self."""

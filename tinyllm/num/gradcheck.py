@@ -24,9 +24,7 @@ class GradcheckReport:
     worst_index: tuple[int, ...] | None
 
 
-def numerical_grad(
-    f: Callable[..., Any], inputs: Sequence[Any], eps: float = 1e-6
-) -> list[NDArray[np.float64]]:
+def numerical_grad(f: Callable[..., Any], inputs: Sequence[Any], eps: float = 1e-6) -> list[NDArray[np.float64]]:
     """(f(x + eps) - f(x - eps)) / (2 eps) for each element of each input; float64, shaped as the inputs.
 
     f(*inputs) takes float64 arrays and returns one number. It is given copies, so neither it nor this
@@ -82,12 +80,11 @@ def gradcheck(
     for i, (a, n) in enumerate(zip(analytic, numerical_grad(f, inputs, eps), strict=True)):
         for index in np.ndindex(n.shape):
             claimed, measured = float(np.asarray(a)[index]), float(n[index])
+            finite = math.isfinite(claimed) and math.isfinite(measured)
             abs_err = abs(claimed - measured)
-            rel_err = abs_err / max(abs(claimed), abs(measured)) if abs_err else 0.0
-            allowed = atol + rtol * abs(measured)
-            passes = math.isfinite(claimed) and math.isfinite(measured) and abs_err <= allowed
-            excess = abs_err - allowed if math.isfinite(claimed) and math.isfinite(measured) else math.inf
-            ok = ok and passes
+            rel_err = abs_err / max(abs(claimed), abs(measured)) if finite and abs_err else abs_err
+            excess = abs_err - (atol + rtol * abs(measured)) if finite else math.inf
+            ok = ok and excess <= 0
             max_abs_err, max_rel_err = _larger(max_abs_err, abs_err), _larger(max_rel_err, rel_err)
             if worst is None or excess > worst[0]:
                 worst = (excess, i, index)
