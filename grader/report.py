@@ -87,7 +87,7 @@ class Cause(Part):
     message: str
     limit: Finite | None = None
     seen: Finite | None = None
-    unit: str = Field("", description="of limit and seen: seconds, bytes, …")
+    unit: str = Field(default="", description="of limit and seen: seconds, bytes, …")
 
 
 class CourseTestPart(Part):
@@ -130,13 +130,16 @@ class Runs(Part):
 
 class StudentTestPart(Part):
     id: str
-    correct_runs: Runs
+    line: Count = Field(description="where it stands in the uploaded file; 0 for a name made while running")
+    correct_runs: Runs | None = Field(description="null where this reader may not see it")
     kills: tuple[str, ...] = Field(description="ids of the mutants this test killed")
-    flaky: bool = Field(description="passed some correct runs and failed others")
+    flaky: bool | None = Field(description="passed some correct runs and failed others")
     own_code: Outcome = Field(description="on the student's own unit")
-    valid: bool = Field(description="passed every correct run: its failures on mutants count")
-    message: str = Field("", description="what the test said where it should have passed")
-    denies: str = Field("", description="what the contract leaves open and this test forbids")
+    valid: bool | None = Field(description="passed every correct run: its failures on mutants count")
+    message: str = Field(default="", description="what the test said on the student's own unit")
+    rejection: str = Field(default="", description="for teachers: what the test said on correct code")
+    advice: str = Field(default="", description="which test to look at, why, and what to do")
+    denies: str = Field(default="", description="what the contract leaves open and this test forbids")
     cause: Cause | None = None
 
 
@@ -154,9 +157,7 @@ class SuiteRunPart(Part):
 class Baselines(Part):
     correct: tuple[SuiteRunPart, ...]
     own: SuiteRunPart | None
-    broken: SuiteRunPart | None = Field(
-        description="a unit in which every call fails: shows that failures are seen"
-    )
+    broken: SuiteRunPart | None = Field(description="a unit in which every call fails: shows that failures are seen")
     cpu_seconds: Seconds = Field(description="of one suite run on the reference")
     budget_cpu_seconds: Seconds
 
@@ -177,7 +178,7 @@ class MutantPart(Part):
     hint: str
     category: str
     cause: Cause | None = None
-    detail: str = Field("", description="for teachers: what the fault is")
+    detail: str = Field(default="", description="for teachers: what the fault is")
 
 
 class WheatPart(Part):
@@ -230,7 +231,7 @@ class Integrity(Part):
 
 
 class Report(Part):
-    schema_: Literal["autograder.report/1"] = Field(SCHEMA, alias="schema")
+    schema_: Literal["autograder.report/1"] = Field(default=SCHEMA, alias="schema")
     submission: SubmissionPart
     verdict: Verdict
     score: Share | None = Field(description="what an LMS receives; null when nothing was graded")

@@ -17,7 +17,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class IntakeNote:
-    """Something intake did, for the student to know: "dropped" | "renamed" | "normalised" | "ignored", to which file, why."""
+    """Something intake did, for the student to know: what ("dropped", "renamed", "normalised"), to which file, and why."""
 
     action: str
     path: str

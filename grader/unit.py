@@ -34,7 +34,7 @@ class CourseTest:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A planted fault: `files` are the unit's files (by path) as the fault leaves them. `public` is the student's hint."""
+    """A planted fault: `files` are the unit's files (by path) as it leaves them; `public` is the student's hint."""
 
     id: str
     tier: str
@@ -94,9 +94,7 @@ class Unit:
     contract: Mapping[str, Contract]  # of the unit's own modules, by module name
     forbidden: tuple[str, ...]
     contracts: Mapping[str, Contract]  # of every module students may import, by module name
-    companions: Mapping[
-        str, bytes
-    ]  # reference sources of the other modules, by module name, in dependency order
+    companions: Mapping[str, bytes]  # reference sources of the other modules, by module name, in dependency order
     course_tests: tuple[CourseTest, ...]
     test_files: tuple[File, ...]  # the course's test files and frozen helpers, as laid for a run
     fixtures: tuple[File, ...]  # relative to the fixtures root
