@@ -1,0 +1,215 @@
+"""A unit and a submission arrive; the runs that grade them leave.
+
+Nothing here runs anything: every function is pure, and what is random comes from the `Random` passed in.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from grader.submission import Submission
+from grader.unit import CourseTest, Unit
+from sandbox.records import File, Limits, Module, Run, Suite, function_of
+
+SUITE_ROOT = "suite"
+REFERENCE = "reference"
+OWN = "own"
+BROKEN = "broken"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules of grading that are numbers (docs/decisions/0050-rules-in-numbers.md)."""
+
+    reference_runs: int = 3
+    correct_runs_at_least: int = 8
+    most_tests: int = 200
+    most_items: int = 2000
+    full_matrix_cpu_seconds: float = 10.0
+    mutant_time_factor: float = 10.0
+    mutant_cpu_seconds_least: float = 2.0
+    mutant_cpu_seconds_most: float = 20.0
+    wall_per_cpu: float = 3.0
+    correct_wall_per_cpu: float = 1.5
+    total_seconds: float = 600.0
+    resumes: int = 10
+    """how often a run that a test ended is taken up again behind that test"""
+    invalid_shown: int = 3
+
+
+STANDARD = Policy()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One version of the unit's files: the reference, a wheat or a mutant, as `kind` says, or `broken`."""
+
+    id: str
+    kind: str  # "reference" | "wheat" | "mutant" | "broken"
+    files: Mapping[str, bytes]  # by unit path
+
+
+def preload(unit: Unit) -> tuple[Module, ...]:
+    """The reference of every other module, imported once before the runs of a submission fork."""
+    return tuple(_module(name, source, visible=False) for name, source in unit.companions.items())
+
+
+def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
+    """The student's files as modules; their source may be quoted to the student."""
+    return tuple(_module(file.module, submission.files[file.path], visible=True) for file in unit.files)
+
+
+def variant_modules(unit: Unit, variant: Variant) -> tuple[Module, ...]:
+    """A variant as modules, under the same neutral file names for all of them."""
+    return tuple(_module(file.module, variant.files[file.path], visible=False) for file in unit.files)
+
+
+def _module(name: str, source: bytes, *, visible: bool) -> Module:
+    return Module(name, source, filename=name.replace(".", "/") + ".py", source_visible=visible)
+
+
+def reference(unit: Unit) -> Variant:
+    return Variant(REFERENCE, "reference", {file.path: file.reference for file in unit.files})
+
+
+def correct_variants(unit: Unit, policy: Policy) -> tuple[Variant, ...]:
+    """The correct code a suite must accept: the reference `reference_runs` times and each wheat once, filled up with
+    more of the reference to `correct_runs_at_least`."""
+    wheats = tuple(Variant(wheat.id, "wheat", wheat.files) for wheat in unit.wheats)
+    references = max(policy.reference_runs, policy.correct_runs_at_least - len(wheats))
+    return (reference(unit),) * references + wheats
+
+
+def mutants(unit: Unit) -> tuple[Variant, ...]:
+    return tuple(Variant(mutant.id, "mutant", mutant.files) for mutant in unit.mutants)
+
+
+def builds(variant: Variant) -> bool:
+    """Whether every file of the variant is Python at all."""
+    try:
+        for path, source in variant.files.items():
+            compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def broken(unit: Unit) -> Variant:
+    """The contract's names with nothing behind them: every call raises. Made from the .pyi files, so it holds for any
+    unit; a suite that passes on it does not see failures."""
+    return Variant(
+        BROKEN, "broken", {file.path: _raise_everywhere(unit.contract[file.module].source) for file in unit.files}
+    )
+
+
+def _raise_everywhere(stub: str) -> bytes:
+    tree = ast.parse(stub)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.decorator_list = [
+                decorator
+                for decorator in node.decorator_list
+                if isinstance(decorator, ast.Name) and decorator.id in ("staticmethod", "classmethod", "property")
+            ]
+            node.body = ast.parse("raise AssertionError('this version of the unit fails at every call')").body
+    future = ast.parse("from __future__ import annotations").body
+    tree.body = future + [node for node in tree.body if not _is_future(node)]
+    return ast.unparse(ast.fix_missing_locations(tree)).encode()
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+class RunIds:
+    """Fresh ids for runs: unpredictable, and without a word of what a run holds."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def __next__(self) -> str:
+        return f"r{self._random.getrandbits(64):016x}"
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+
+def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: CourseTest) -> Run:
+    """One course test in a process of its own, so that its deadline and what it breaks are its own."""
+    suite = Suite(
+        files=_with_course_files(unit, unit.test_files),
+        root=SUITE_ROOT,
+        only=(f"{test.path}::{test.name}",),
+        path_dirs=("lib",),
+        environment=_environment(),
+    )
+    limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
+    return Run(run_id, suite, modules, limits)
+
+
+def suite_run(
+    run_id: str,
+    unit: Unit,
+    tests: Iterable[File],
+    modules: tuple[Module, ...],
+    limits: Limits,
+    *,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    stop_at_first_failure: bool = False,
+    messages: bool = True,
+) -> Run:
+    """The student's suite against one version of the unit."""
+    laid = tuple(File(f"{SUITE_ROOT}/{file.path}", file.data) for file in tests)
+    helpers = tuple(file for file in unit.test_files if file.path.startswith("lib/"))
+    suite = Suite(
+        files=_with_course_files(unit, laid + helpers),
+        root=SUITE_ROOT,
+        only=tuple(only),
+        skip=tuple(skip),
+        path_dirs=("lib",),
+        environment=_environment(),
+        stop_at_first_failure=stop_at_first_failure,
+        messages=messages,
+    )
+    return Run(run_id, suite, modules, limits)
+
+
+def _with_course_files(unit: Unit, files: tuple[File, ...]) -> tuple[File, ...]:
+    return files + tuple(File(f"fixtures/{fixture.path}", fixture.data) for fixture in unit.fixtures)
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    return (("TINYLLM_FIXTURES", "{dir}/fixtures"),)
+
+
+def correct_limits(unit: Unit, policy: Policy) -> Limits:
+    """For the suite on correct code: the unit's whole budget."""
+    cpu = unit.budget_cpu_seconds
+    return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.correct_wall_per_cpu)
+
+
+def mutant_limits(suite_cpu_seconds: float, policy: Policy) -> Limits:
+    """For the suite on a mutant: ten times what it takes on the reference, within bounds."""
+    cpu = policy.mutant_time_factor * suite_cpu_seconds
+    cpu = min(max(cpu, policy.mutant_cpu_seconds_least), policy.mutant_cpu_seconds_most)
+    return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.wall_per_cpu)
+
+
+def runs_are_complete(suite_cpu_seconds: float, variants: int, policy: Policy) -> bool:
+    """Whether every variant can be run to the end of the suite, so that the kill matrix is full."""
+    return suite_cpu_seconds * variants <= policy.full_matrix_cpu_seconds
+
+
+def shuffled(variants: Iterable[Variant], random: Random) -> tuple[Variant, ...]:
+    """Correct code and mutants in one unpredictable order."""
+    order = list(variants)
+    random.shuffle(order)
+    return tuple(order)
+
+
+def items_of(functions: Iterable[str], collected: Iterable[str]) -> tuple[str, ...]:
+    """The collected items (node ids) that belong to the given test functions."""
+    wanted = set(functions)
+    return tuple(item for item in collected if function_of(item) in wanted)

@@ -1,0 +1,241 @@
+"""The results of runs arrive; what each test did leaves.
+
+A suite can take several runs to give all its answers: a test that hangs or exits ends its run, and a further run takes
+the suite up behind it. `join` puts such runs together. Nothing here guesses: a test without an outcome is `not_run`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader import wording
+from grader.report import Cause, CourseTestPart, CourseTestsPart, Outcome, SuiteRunPart
+from grader.unit import CourseTest
+from sandbox.records import CollectionError, Ending, EndingKind, ItemOutcome, Limits, RunResult, TestItem, function_of
+
+STANDING_LIMITS = Limits()  # those that planning leaves as they are: memory, processes, disk, files
+OUT_OF_TIME = (EndingKind.CPU_TIME, EndingKind.NO_PROGRESS)
+
+_OUTCOMES = {
+    ItemOutcome.PASSED: Outcome.PASSED,
+    ItemOutcome.FAILED: Outcome.FAILED,
+    ItemOutcome.ERROR: Outcome.ERROR,
+    ItemOutcome.SKIPPED: Outcome.SKIPPED,
+    ItemOutcome.XFAILED: Outcome.SKIPPED,
+    ItemOutcome.XPASSED: Outcome.SKIPPED,
+}
+_WORST_FIRST = (
+    Outcome.TIMEOUT,
+    Outcome.ERROR,
+    Outcome.FAILED,
+    Outcome.NOT_RUN,
+    Outcome.PASSED,
+    Outcome.SKIPPED,
+)
+
+
+@dataclass(frozen=True)
+class TestSeen:
+    """What one test function did, its parameters taken together. `ended_run` says that its run ended with it;
+    `counts` is False for tests marked xfail, whose outcomes say nothing."""
+
+    __test__ = False
+
+    outcome: Outcome
+    seconds: float = 0.0
+    message: str = ""
+    where: str = ""
+    cause: Cause | None = None
+    ended_run: bool = False
+    counts: bool = True
+
+    @property
+    def failing(self) -> bool:
+        return self.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
+
+
+@dataclass(frozen=True)
+class SuiteSeen:
+    """What a suite did on one version of the unit, over all the runs it took.
+
+    `tests` is by function, in the order collected. `cause` is set when the last run ended otherwise than by itself and
+    no test can be blamed for it (at import, or after the last test).
+    """
+
+    tests: Mapping[str, TestSeen]
+    collected: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    errors: tuple[CollectionError, ...]
+    ending: EndingKind
+    cause: Cause | None
+    cpu_seconds: float
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Items that need no further run."""
+        left = set(self.unanswered)
+        return tuple(item for item in self.collected if item not in left)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Functions that failed by an outcome of their own, and files that could not be collected."""
+        functions = tuple(name for name, test in self.tests.items() if test.failing and test.counts)
+        return functions + tuple(error.path for error in self.errors)
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(test.outcome in outcomes for test in self.tests.values())
+
+
+def join(results: Sequence[RunResult]) -> SuiteSeen:
+    """Put the runs of one suite on one version together, in the order they were made; there is at least one."""
+    items: dict[str, TestSeen] = {}
+    for result in results:
+        for item in result.record.items:
+            items[item.id] = _of_item(item)
+        if not result.complete and result.ending.item is not None:
+            items[result.ending.item] = of_ending(result.ending)
+    collected = tuple(dict.fromkeys(item for result in results for item in result.record.collected))
+    by_function: dict[str, list[TestSeen]] = {function_of(item): [] for item in (*collected, *items)}
+    for item_id in dict.fromkeys((*collected, *items)):
+        by_function[function_of(item_id)].append(items.get(item_id, TestSeen(Outcome.NOT_RUN)))
+    last = results[-1]
+    blameless = last.complete or last.ending.item is not None
+    return SuiteSeen(
+        tests={function: _together(seen) for function, seen in by_function.items()},
+        collected=collected,
+        unanswered=tuple(item for item in collected if item not in items),
+        errors=tuple({error.path: error for result in results for error in result.record.errors}.values()),
+        ending=last.ending.kind,
+        cause=None if blameless else wording.cause(last.ending),
+        cpu_seconds=sum(map(_cpu_seconds, results)),
+    )
+
+
+def _cpu_seconds(result: RunResult) -> float:
+    """CPU seconds that count as the suite's own: a test that ran out of time says nothing of what the others need."""
+    if result.ending.kind in OUT_OF_TIME:
+        return min(result.usage.cpu_seconds, _answered_seconds(result))
+    return result.usage.cpu_seconds
+
+
+def _answered_seconds(result: RunResult) -> float:
+    return sum(item.seconds for item in result.record.items)
+
+
+def can_resume(seen: SuiteSeen, last: RunResult) -> bool:
+    """Whether a further run could answer what this one left open.
+
+    Not when all the tests together used the time up: then it is the suite that is too slow, not the test it ended in.
+    """
+    if last.complete or last.ending.item is None or last.ending.kind is EndingKind.DEADLINE:
+        return False
+    return bool(seen.unanswered) and not _suite_too_slow(last)
+
+
+def _suite_too_slow(result: RunResult) -> bool:
+    if result.ending.kind is not EndingKind.CPU_TIME or result.ending.limit is None:
+        return False
+    return _answered_seconds(result) >= result.ending.limit / 2
+
+
+def of_ending(ending: Ending) -> TestSeen:
+    """The outcome of the test that was running when its run ended."""
+    if ending.kind is EndingKind.DEADLINE:
+        return TestSeen(Outcome.NOT_RUN, cause=wording.cause(ending))
+    cause = wording.cause(ending)
+    outcome = Outcome.TIMEOUT if ending.kind in OUT_OF_TIME else Outcome.ERROR
+    return TestSeen(outcome, message=cause.message, cause=cause, ended_run=True)
+
+
+def _of_item(item: TestItem) -> TestSeen:
+    cause = wording.resource_cause(item.resource, STANDING_LIMITS) if item.resource is not None else None
+    return TestSeen(
+        outcome=_OUTCOMES[item.outcome],
+        seconds=item.seconds,
+        message=item.message,
+        where=item.where,
+        cause=cause,
+        counts=item.outcome not in (ItemOutcome.XFAILED, ItemOutcome.XPASSED),
+    )
+
+
+def _together(seen: Sequence[TestSeen]) -> TestSeen:
+    """A function's parameters as one: the worst outcome, with its message, and the time of all."""
+    worst = min(seen, key=lambda test: _WORST_FIRST.index(test.outcome))
+    return TestSeen(
+        outcome=worst.outcome,
+        seconds=sum(test.seconds for test in seen),
+        message=worst.message,
+        where=worst.where,
+        cause=worst.cause,
+        ended_run=any(test.ended_run for test in seen),
+        counts=all(test.counts for test in seen),
+    )
+
+
+def course_tests(
+    expected: Sequence[CourseTest], results: Mapping[str, Sequence[RunResult]], *, not_run: str = ""
+) -> CourseTestsPart:
+    """Judge the course tests: `results` holds, by test name, the runs of that test alone. `not_run` says why there are
+    none at all. A test passes only if every one of its runs says so."""
+    tests = tuple(_course_test(test, results.get(test.name, ()), not_run) for test in expected)
+    passed = sum(test.outcome is Outcome.PASSED for test in tests)
+    return CourseTestsPart(passed=passed, total=len(tests), tests=tests)
+
+
+def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -> CourseTestPart:
+    seen = [_alone(f"{test.path}::{test.name}", result) for result in results]
+    judged = _agreed(seen) if seen else TestSeen(Outcome.NOT_RUN, message=not_run)
+    return CourseTestPart(
+        id=test.name,
+        kind=test.kind,
+        outcome=judged.outcome,
+        seconds=judged.seconds,
+        message=judged.message,
+        where=judged.where,
+        why=test.why,
+        chapter=test.chapter,
+        cause=judged.cause,
+    )
+
+
+def _alone(function: str, result: RunResult) -> TestSeen:
+    """What the run of a single test says of it."""
+    seen = join([result])
+    test = seen.tests.get(function)
+    if seen.errors:
+        error = seen.errors[0]
+        return TestSeen(Outcome.ERROR, message=wording.cannot_import(error.message), where=error.where)
+    if seen.cause is not None and result.ending.kind is not EndingKind.DEADLINE:
+        # It ended outside the test, so that even a reported outcome is not to be believed.
+        outcome = Outcome.TIMEOUT if result.ending.kind in OUT_OF_TIME else Outcome.ERROR
+        return TestSeen(outcome, message=seen.cause.message, cause=seen.cause)
+    if test is None or test.outcome is Outcome.SKIPPED:
+        return TestSeen(Outcome.NOT_RUN, message=wording.NOT_RUN, cause=seen.cause)
+    return test
+
+
+def _agreed(seen: Sequence[TestSeen]) -> TestSeen:
+    """Several runs of one test on one unit must agree: there is nothing random that they do not share."""
+    outcomes = {test.outcome for test in seen}
+    if len(outcomes) == 1:
+        return seen[0]
+    passed = sum(test.outcome is Outcome.PASSED for test in seen)
+    first_bad = next(test for test in seen if test.outcome is not Outcome.PASSED)
+    message = wording.not_deterministic(passed, len(seen), first_bad.message)
+    return TestSeen(Outcome.FAILED, first_bad.seconds, message, first_bad.where, first_bad.cause)
+
+
+def suite_run_part(variant: str, seen: SuiteSeen) -> SuiteRunPart:
+    return SuiteRunPart(
+        variant=variant,
+        ending=seen.ending.value,
+        passed=seen.count(Outcome.PASSED),
+        failed=seen.count(Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT) + len(seen.errors),
+        skipped=seen.count(Outcome.SKIPPED),
+        cause=seen.cause,
+    )
+
+
+def ended_by_time(seen: SuiteSeen, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the named tests that ran out of time."""
+    return tuple(name for name in names if name in seen.tests and seen.tests[name].outcome is Outcome.TIMEOUT)

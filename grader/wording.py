@@ -1,0 +1,501 @@
+"""Every sentence a student or teacher reads from the grader: values go in, text that says what to do next comes out.
+
+Names that came from outside pass through `shown` first, so that no terminal escape, line break or right-to-left mark
+of theirs reaches a screen.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from signal import Signals
+
+from grader.report import Cause
+from sandbox.records import Ending, EndingKind, Limits, Resource
+
+NAME_SHOWN_CHARS = 120
+
+
+def shown(name: str) -> str:
+    """A name from outside, made safe to print: odd characters are escaped, long names are cut in the middle."""
+    safe = "".join(_escaped(char) for char in name)
+    if len(safe) <= NAME_SHOWN_CHARS:
+        return safe
+    half = NAME_SHOWN_CHARS // 2 - 1
+    return f"{safe[:half]}…{safe[-half:]}"
+
+
+def _escaped(char: str) -> str:
+    return char if unicodedata.category(char)[0] in "LMNPS" or char == " " else char.encode("unicode_escape").decode()
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """'a.py, b.py and 5 more'."""
+    head = ", ".join(shown(name) for name in names[:most])
+    more = len(names) - most
+    return head if more <= 0 else f"{head} and {more} more"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people write it: '256 KiB'."""
+    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            value = count / factor
+            return f"{value:.0f} {unit}" if value == int(value) else f"{value:.1f} {unit}"
+    return f"{count} bytes"
+
+
+# -- intake: refused -------------------------------------------------------------------------------------------------
+
+
+def missing_file(stem: str, path: str, wanted: Sequence[str]) -> str:
+    fields = " ".join(f"-F {name}=@{name}.py" for name in wanted)
+    return f"The file {stem}.py is missing. This unit wants your {path}: send {fields} and your tests with -F tests=@..."
+
+
+def unknown_file(stem: str, wanted: Sequence[str]) -> str:
+    names = ", ".join(wanted)
+    return f"There is no file {shown(stem)} in this unit. It takes: {names}, and your tests in the field tests."
+
+
+NO_TESTS_SENT = (
+    "No tests were sent. Send the folder with your tests as -F tests=@tests.zip (or .tar.gz), "
+    "or file by file: -F tests=@test_a.py -F tests=@conftest.py"
+)
+
+
+def upload_too_large(limit: int) -> str:
+    return f"This upload is larger than {size(limit)}. Send only the folder with your tests, without data sets or a .venv."
+
+
+def file_too_large(limit: int) -> str:
+    return f"This file is larger than {size(limit)}, the most one file may have. Make it smaller or leave it out."
+
+
+def total_too_large(limit: int) -> str:
+    return f"Your test files together are larger than {size(limit)}. Leave out large data; make arrays in the tests instead."
+
+
+def archive_bomb(limit: int) -> str:
+    return f"This archive unpacks to more than {size(limit)}. Pack only the folder with your tests."
+
+
+def too_many_files(limit: int) -> str:
+    return f"There are more than {limit} files. Send only the folder with your tests for this unit."
+
+
+def too_many_members(limit: int) -> str:
+    return f"This archive lists more than {limit} entries. Pack only the folder with your tests, without .venv and .git."
+
+
+def duplicate_upload() -> str:
+    return "Two uploads have this name. Rename one of them, or send the whole folder as one .zip."
+
+
+def same_name(other: str) -> str:
+    return (
+        f"This file and {shown(other)} become one name once packing folders are taken off and upper and lower case "
+        "and accents are treated alike. Rename one of them."
+    )
+
+
+PATH_TRAVERSAL = "The name climbs out of its folder with '..'. Pack the folder from inside: zip -r tests.zip tests"
+ABSOLUTE_NAME = "The name is an absolute path. Pack the folder with relative names: zip -r tests.zip tests"
+NAME_CHARACTERS = "The name holds a control or text-direction character. Rename the file with plain letters."
+NAME_ENCODING = "The name is in an encoding that cannot be read. Rename the file with plain letters."
+NAME_EMPTY = "This file has no name. Give it one that ends in .py."
+LINK = "This is a link, and links are not followed. Put a copy of the file in its place."
+SPECIAL_FILE = "This is neither a file nor a folder (a device, a pipe or a sparse file). Leave it out."
+ENCRYPTED = "The archive is encrypted. Pack it again without a password."
+UNSUPPORTED_COMPRESSION = (
+    "The archive uses a compression that is not read here. Pack it again as an ordinary .zip or .tar.gz."
+)
+CORRUPT_ARCHIVE = "The archive is damaged or cut off. Pack it again and send the new file."
+NESTED_ARCHIVE = "There is an archive inside. Unpack it and send the files themselves in one .zip or .tar.gz."
+NOT_AN_ARCHIVE = "This is neither a .zip, a .tar, a .tar.gz nor a .py file. Send your tests as one of these."
+UNREADABLE = "This cannot be read. Check that the path exists and that you may read it."
+NUL_BYTE = "The source holds a NUL byte, as files saved as UTF-16 do. Save it as UTF-8."
+
+
+def name_too_long(limit: int) -> str:
+    return f"The name is longer than {limit} bytes. Use a shorter one."
+
+
+def name_too_deep(limit: int) -> str:
+    return f"The file lies more than {limit} folders deep. Send only the folder with your tests."
+
+
+def not_utf8(line: int, offset: int, byte: int) -> str:
+    return (
+        f"Line {line} is not UTF-8 (byte 0x{byte:02x} at offset {offset}). "
+        "In your editor choose 'Save with encoding: UTF-8' and send it again."
+    )
+
+
+def coding_cookie(line: int, encoding: str) -> str:
+    return (
+        f"Line {line} declares the encoding {shown(encoding)}. Files must be UTF-8: "
+        "save the file as UTF-8 and delete that line."
+    )
+
+
+def shadows(name: str) -> str:
+    return (
+        f"This file would be imported in place of {shown(name)}. "
+        f"Rename it, for example to my_{shown(name)}.py, and its imports with it."
+    )
+
+
+def unit_file_in_tests(stem: str) -> str:
+    return (
+        f"Your tests hold a file named {stem}.py, which is what they test. "
+        f"Send it in the field {stem}; if it is something else, such as an oracle, rename it."
+    )
+
+
+def ambiguous_tests(first: str, second: str) -> str:
+    return f"There are two folders with tests for this unit, {shown(first)} and {shown(second)}. Send only one."
+
+
+# -- intake: done and told -------------------------------------------------------------------------------------------
+
+NOTE_MAC_METADATA = "macOS metadata was left out"
+NOTE_BYTECODE = "compiled Python was left out; it is made afresh here"
+NOTE_VERSION_CONTROL = "version control data was left out"
+NOTE_ENVIRONMENT = "a virtual environment was left out; numpy, pytest and hypothesis are there already"
+NOTE_CACHE = "caches of tools were left out"
+NOTE_EDITOR = "files of an editor or the desktop were left out"
+NOTE_CONFIG = "has no effect here: tests run with fixed settings"
+NOTE_STARTUP = "has no effect here: start-up files are not read"
+NOTE_TYPE = "is neither Python nor a small data file, and was left out"
+NOTE_BOM = "the byte order mark at the start was taken off"
+NOTE_LINE_ENDS = "Windows or old Mac line ends became plain ones"
+NOTE_SEPARATORS = "backslashes in names became folders"
+NOTE_NAME_FORM = "accented names were brought to one form (NFC)"
+NOTE_NAME_GUESSED = "names without a stated encoding were read as cp437"
+
+
+def note_outside(folder: str) -> str:
+    return f"only {shown(folder)}/ was taken; the rest was left out"
+
+
+def note_wrapper(folder: str) -> str:
+    return f"the outer folder {shown(folder)}/ was taken off"
+
+
+def note_many(count: int, message: str, names: Sequence[str]) -> str:
+    """One note for several files: '3 files: … (a, b, c)'."""
+    return f"{count} files: {message} ({listed(names)})"
+
+
+# -- contract --------------------------------------------------------------------------------------------------------
+
+
+def syntax_error(reason: str) -> str:
+    return f"Python cannot read this line: {shown(reason)}. Run python -m py_compile on the file and correct it."
+
+
+TOO_COMPLEX = "The source is nested too deeply or too large to be read. Split long expressions into several lines."
+
+
+def missing_class(name: str) -> str:
+    return f"The class {name} is missing. The contract names it exactly so."
+
+
+def missing_function(name: str) -> str:
+    return f"The function {name} is missing. The contract names it exactly so."
+
+
+def missing_method(owner: str, name: str, signature: str) -> str:
+    return f"{owner} has no method {name}. Add: def {name}({signature})"
+
+
+def not_a_class(name: str) -> str:
+    return f"{name} must be a class; here it is a function."
+
+
+def parameter_missing(function: str, name: str, position: int) -> str:
+    return f"{function} has no parameter {name}. The contract has it as number {position}."
+
+
+def parameter_renamed(function: str, expected: str, found: str, position: int) -> str:
+    return f"Parameter {position} of {function} must be named {expected}; here it is {shown(found)}."
+
+
+def parameter_order(function: str, expected: str, found: str, position: int) -> str:
+    return f"Parameter {position} of {function} must be {expected}; here it is {shown(found)}, and {expected} comes elsewhere."
+
+
+def parameter_keyword_only(function: str, name: str) -> str:
+    return f"{function} takes {name} by keyword only; the contract lets callers pass it by position."
+
+
+def parameter_positional_only(function: str, name: str) -> str:
+    return f"{function} takes {name} by position only; the contract lets callers pass it by name."
+
+
+def parameter_default(function: str, name: str) -> str:
+    return f"Parameter {name} of {function} needs a default value: the contract lets callers leave it out."
+
+
+def parameter_extra(function: str, name: str) -> str:
+    return f"{function} has a further parameter {shown(name)} without a default. Give it one: callers do not know it."
+
+
+def parameter_variable(function: str, name: str) -> str:
+    return f"{function} must take {name} as the contract does."
+
+
+def forbidden_name(name: str) -> str:
+    return f"{name} may not be used in this unit: build it from numpy and tinyllm instead."
+
+
+def blackbox_module(module: str) -> str:
+    return f"{shown(module)} has no contract, so tests may not import it: a correct tinyllm need not have it."
+
+
+def blackbox_name(module: str, name: str) -> str:
+    return (
+        f"{shown(module)} promises no name {shown(name)}, so tests may not use it: "
+        "a correct implementation need not have it. Use only names of the contract."
+    )
+
+
+# -- how runs and tests end ------------------------------------------------------------------------------------------
+
+NOT_RUN = "This test did not run to an outcome."
+OWN_UNIT_UNREADABLE = "Your file cannot be read by Python, so nothing could be run on it. See the contract problems."
+NOT_GRADED = "It was not run; see the reasons for what to do first."
+
+
+def cause(ending: Ending) -> Cause:
+    """How a run ended, with its limit and what was seen."""
+    limit, seen = ending.limit, ending.seen
+    match ending.kind:
+        case EndingKind.CPU_TIME:
+            text = f"It used up the limit of {_number(limit, 's')} of CPU time. Look for an endless loop."
+        case EndingKind.NO_PROGRESS:
+            text = (
+                f"It was still waiting after {_number(limit, 's')} without using the CPU. "
+                "Look for a sleep, a lock or input() that never returns."
+            )
+        case EndingKind.MEMORY:
+            text = f"It ran out of memory; the limit is {_bytes(limit)}. Use smaller arrays."
+        case EndingKind.PROCESSES:
+            text = f"It started more processes than the limit of {_number(limit)}. Do the work in one process."
+        case EndingKind.DISK:
+            text = f"It filled its disk; the limit is {_bytes(limit)}. Write less, or remove files after use."
+        case EndingKind.FILE_SIZE:
+            text = f"It wrote a file larger than the limit of {_bytes(limit)}. Write less."
+        case EndingKind.OUTPUT:
+            text = f"It printed more than the limit of {_bytes(limit)}. Remove prints from loops."
+        case EndingKind.RECORD:
+            text = f"Its results are larger than the limit of {_bytes(limit)}. Use fewer parameters and shorter messages."
+        case EndingKind.SIGNAL:
+            text = f"The Python process crashed by signal {_signal(seen)}. Look for deep recursion or misused ctypes."
+        case EndingKind.EARLY_EXIT:
+            text = (
+                "The Python process left before the tests were over. "
+                "Remove calls such as os._exit, sys.exit at import and pytest.exit."
+            )
+        case EndingKind.DEADLINE:
+            text = f"The submission's time of {_number(limit, 's')} was over. Make the tests faster."
+        case EndingKind.PROTOCOL_ERROR:
+            text = "What the run sent as its result is not a result. Leave the test process's descriptors alone."
+        case EndingKind.COMPLETE:
+            text = "It ran to its end."
+    told = seen if ending.kind in (EndingKind.SIGNAL, EndingKind.EARLY_EXIT) else None  # others differ from run to run
+    return Cause(code=ending.kind.value, message=text, limit=limit, seen=told, unit=_UNITS.get(ending.kind, ""))
+
+
+_UNITS = {
+    EndingKind.CPU_TIME: "seconds",
+    EndingKind.NO_PROGRESS: "seconds",
+    EndingKind.DEADLINE: "seconds",
+    EndingKind.MEMORY: "bytes",
+    EndingKind.DISK: "bytes",
+    EndingKind.FILE_SIZE: "bytes",
+    EndingKind.OUTPUT: "bytes",
+    EndingKind.RECORD: "bytes",
+    EndingKind.PROCESSES: "processes",
+    EndingKind.SIGNAL: "signal number",
+    EndingKind.EARLY_EXIT: "exit status",
+}
+
+
+def resource_cause(resource: Resource, limits: Limits) -> Cause:
+    """A limit that a test met and reported itself, as an exception."""
+    kind = EndingKind[resource.name] if resource is not Resource.OPEN_FILES else None
+    limit = {
+        Resource.MEMORY: limits.memory_bytes,
+        Resource.PROCESSES: limits.processes,
+        Resource.DISK: limits.disk_bytes,
+        Resource.FILE_SIZE: limits.file_bytes,
+        Resource.OPEN_FILES: limits.open_files,
+    }[resource]
+    if kind is not None:
+        return cause(Ending(kind, limit=limit))
+    text = f"It opened more files than the limit of {limit}. Close files after use."
+    return Cause(code=resource.value, message=text, limit=limit, unit="files")
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "its share"
+    return f"{value:.3g}{' ' + unit if unit else ''}"
+
+
+def _bytes(value: float | None) -> str:
+    return "its share" if value is None else size(int(value))
+
+
+def _signal(number: float | None) -> str:
+    try:
+        return f"{int(number or 0)} ({Signals(int(number or 0)).name})"
+    except ValueError:
+        return str(number)
+
+
+def cannot_import(message: str) -> str:
+    return f"The tests could not be loaded on your code: {message}"
+
+
+def not_deterministic(passed: int, total: int, message: str) -> str:
+    return (
+        f"It passed {passed} of {total} runs on the very same code. Look for randomness without a seed, or values "
+        f"left over in uninitialised arrays. One failing run said: {message}"
+    )
+
+
+# -- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def contract_broken(count: int) -> str:
+    return f"{_count(count, 'contract problem')}: names or parameters are not as the unit's contract says."
+
+
+def course_tests_failed(passed: int, total: int, names: Sequence[str]) -> str:
+    return f"{passed} of {total} course tests passed. Not passed: {listed(names)}."
+
+
+def rejects_correct_code(names: Sequence[str]) -> str:
+    return (
+        f"{listed(names)} {'rejects' if len(names) == 1 else 'reject'} correct code, so your tests get no score. "
+        "A test must accept every correct implementation."
+    )
+
+
+def rejection(name: str, passed: int, total: int, flaky: bool, line: int) -> str:
+    place = f"{shown(name)} (line {line})" if line else shown(name)
+    if flaky:
+        return (
+            f"{place} passes and fails on the same correct code. "
+            "Give every random draw a fixed seed, and do not let tests depend on time or on each other."
+        )
+    return f"{place} rejects correct implementations: it passed {passed} of {total} runs on correct code."
+
+
+def denies(says: str) -> str:
+    return f" The contract leaves this open: {says}"
+
+
+def misprint(printed: str, correct: str, note: str) -> str:
+    return f" It holds the number {printed}, a misprint in the chapter; the right value is {correct}. {note}".rstrip()
+
+
+def said_on_own_code(message: str) -> str:
+    return f" On your own code it said: {message}"
+
+
+def suite_did_not_load(path: str) -> str:
+    return f"{shown(path)} cannot be loaded by pytest, so none of its tests ran. Run pytest on it yourself."
+
+
+def flaky_tests(names: Sequence[str]) -> str:
+    return (
+        f"{listed(names)} {'passes' if len(names) == 1 else 'pass'} and {'fails' if len(names) == 1 else 'fail'} "
+        "on the same correct code, so your tests get no score. Fix every seed."
+    )
+
+
+def own_tests_fail(names: Sequence[str]) -> str:
+    return (
+        f"Your tests found this in your own code: {listed(names)} "
+        f"{'fails' if len(names) == 1 else 'fail'} on it. Correct the code, or the test."
+    )
+
+
+OWN_TESTS_NOT_RUN = "Your tests could not be run to their end on your own code."
+NO_TESTS = "There is no test to run. Write functions named test_... in files named test_....py."
+ALL_SKIPPED = "Every test was skipped or marked xfail, so nothing was tested. Remove the marks."
+NO_CALLS = (
+    "No test of yours fails even when every call of the unit fails. "
+    "Call the unit in your tests and assert on what it returns; a conftest.py must not hide failures."
+)
+def too_many_tests(count: int, most: int) -> str:
+    return f"{count} tests are more than the limit of {most}. Keep those that tell right from wrong code."
+
+
+def over_time_budget(budget: float) -> str:
+    return (
+        f"Your tests need more than their budget of {budget:.3g} s of CPU time on correct code. "
+        "Use smaller sizes and fewer repetitions."
+    )
+
+
+def suite_ended(text: str) -> str:
+    return f"Your tests did not run to their end on correct code. {text}"
+
+
+OUT_OF_TIME = "The submission's time was over before all mutants were run. Make your tests faster."
+
+
+def below_threshold(killed: int, total: int, threshold: float) -> str:
+    return f"Your tests caught {killed} of {total} mutants; the unit asks for {threshold:.0%}."
+
+
+def required_survived(ids: Sequence[str]) -> str:
+    return f"Your tests miss faults that they must catch: {listed(ids, 10)}."
+
+
+PASSED = "Everything passed."
+GRADER_FAILED = "Grading failed on our side. This costs no attempt; the submission is not at fault."
+
+
+def grader_failed(kind: str) -> str:
+    return f"{GRADER_FAILED} ({kind})"
+
+
+# -- what to do next -------------------------------------------------------------------------------------------------
+
+NEXT_PASSED = "Nothing: this unit is passed."
+NEXT_WAIT = "Wait, and submit again later or tell your teacher; the report names the cause."
+
+
+def next_contract(file: str, line: int, message: str) -> str:
+    return f"Correct {shown(file)}{f' line {line}' if line else ''}: {message}"
+
+
+def next_course_test(name: str, message: str) -> str:
+    return f"Make {name} pass: {message or 'see its line in the list of course tests.'}"
+
+
+def next_rejection(advice: str) -> str:
+    return f"Correct your test first. {advice}"
+
+
+def next_mutant(mutant: str, hint: str) -> str:
+    return f"Write a test that catches {mutant}: {hint}"
+
+
+def next_own(name: str) -> str:
+    return f"Run {shown(name)} on your own code and find out which of the two is wrong."
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+NOT_ISOLATED = (
+    "Warning: --sandbox process runs the code without isolation, with all your rights. Use it for your own code only."
+)
