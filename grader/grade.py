@@ -1,0 +1,275 @@
+"""A unit, a submission and a sandbox arrive; the report leaves. The one place where grading meets the sandbox.
+
+    contract -> runs on the student's unit -> calibration -> correct code and mutants -> confirmations -> report
+
+Planning (`grader.plan`), judging (`grader.verdicts`, `grader.mutation`) and concluding (`grader.conclude`) are pure;
+this module makes the runs they ask for. Failures of ours leave as SandboxError; everything else is in the report.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from grader import conclude, contract, mutation, plan, verdicts
+from grader.conclude import About, MutationSeen, OwnSeen, Seen
+from grader.mutation import Decision, Judgement, Next
+from grader.plan import STANDARD, Policy, Variant
+from grader.report import MutantStatus, Report
+from grader.submission import Submission
+from grader.unit import Unit
+from grader.verdicts import SuiteSeen
+from sandbox.records import Limits, Run, RunResult, Sandbox, Session
+
+__all__ = ["About", "Progress", "grade"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far grading is: `done` of `total` runs of this phase."""
+
+    phase: str  # "course_tests" | "calibration" | "mutants" | "confirmation"
+    done: int
+    total: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def grade(
+    unit: Unit,
+    submission: Submission,
+    *,
+    sandbox: Sandbox,
+    seed: int,
+    about: About,
+    progress: OnProgress = lambda progress: None,
+    policy: Policy = STANDARD,
+    clock: Callable[[], float] = time.monotonic,
+) -> Report:
+    """Grade a submission. Everything random derives from `seed`.
+
+    Raises SandboxError when we fail; then nothing is known about the submission.
+    """
+    phases = Phases(clock)
+    problems = contract.check(unit, submission)
+    with ExitStack() as stack:
+        with phases.time("sandbox"):
+            session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
+        runner = Runner(session, Random(seed), progress)
+        with phases.time("course_tests"):
+            course, own = run_own_unit(runner, unit, submission, problems, policy)
+        mutants = run_mutation(runner, unit, submission, policy, phases)
+        seen = Seen(problems, course, own, mutants, session.environment)
+    return conclude.report(unit, submission, seen, about, seed=seed, phases=phases.seconds, policy=policy)
+
+
+@dataclass
+class Phases:
+    """Seconds per phase, by an injected clock."""
+
+    clock: Callable[[], float]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def time(self, phase: str) -> Iterator[None]:
+        start = self.clock()
+        try:
+            yield
+        finally:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock() - start
+
+
+class Runner:
+    """Makes batches of runs in the session, reports progress, and takes interrupted suites up again."""
+
+    def __init__(self, session: Session, random: Random, progress: OnProgress) -> None:
+        self.session = session
+        self.random = random
+        self.ids = plan.RunIds(random)
+        self._progress = progress
+
+    def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
+        done = 0
+
+        def count(result: RunResult) -> None:
+            nonlocal done
+            done += 1
+            self._progress(Progress(phase, done, len(runs)))
+
+        if not runs:
+            return ()
+        self._progress(Progress(phase, 0, len(runs)))
+        return self.session.run(runs, count)
+
+    def resumed(
+        self,
+        phase: str,
+        first: RunResult,
+        again: Callable[[tuple[str, ...]], Run],
+        policy: Policy,
+    ) -> SuiteSeen:
+        """The suite of `first`, taken up behind every test that ended its run. `again` makes a run that skips items."""
+        results = [first]
+        seen = verdicts.join(results)
+        while len(results) <= policy.resumes and verdicts.can_resume(seen, results[-1]):
+            results += self.batch(phase, [again(seen.answered)])
+            seen = verdicts.join(results)
+        return seen
+
+
+def run_own_unit(
+    runner: Runner,
+    unit: Unit,
+    submission: Submission,
+    problems: Sequence[contract.Problem],
+    policy: Policy,
+) -> tuple[Mapping[str, tuple[RunResult, ...]] | None, OwnSeen | None]:
+    """The course tests and the student's own tests on the student's unit; None for a unit that is not Python."""
+    if any(problem.code == "syntax_error" for problem in problems):
+        return None, None
+    modules = plan.own_modules(unit, submission)
+    limits = plan.correct_limits(unit, policy)
+
+    def own_run(skip: tuple[str, ...] = ()) -> Run:
+        return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
+
+    tests = [test for _ in range(unit.determinism_runs) for test in unit.course_tests]
+    runs = [plan.course_run(next(runner.ids), unit, modules, test) for test in tests]
+    *results, own = runner.batch("course_tests", [*runs, own_run()])
+    course: dict[str, tuple[RunResult, ...]] = {}
+    for test, result in zip(tests, results, strict=True):
+        course[test.name] = (*course.get(test.name, ()), result)
+    return course, OwnSeen(runner.resumed("course_tests", own, own_run, policy))
+
+
+def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Policy, phases: Phases) -> MutationSeen:
+    """The student's tests on correct code and on mutants."""
+    with phases.time("calibration"):
+        calibration, broken = calibrate(runner, unit, submission, policy)
+    stopped = conclude.why_not_run(unit, calibration, policy)
+    if stopped is not None:
+        return MutationSeen(calibration, broken, stopped=stopped)
+    field_ = Field(runner, unit, submission, calibration, policy)
+    with phases.time("mutants"):
+        correct, first_runs = field_.first_runs()
+    judgements = mutation.judge_tests(calibration, correct)
+    with phases.time("confirmation"):
+        decisions = field_.decide(first_runs, judgements)
+    return MutationSeen(calibration, broken, correct, judgements, decisions, field_.complete)
+
+
+def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy) -> tuple[SuiteSeen, SuiteSeen]:
+    """One uncounted run on the reference, and the forced failure: a unit in which every call fails."""
+    limits = plan.correct_limits(unit, policy)
+
+    def run(variant: Variant, skip: tuple[str, ...] = ()) -> Run:
+        modules = plan.variant_modules(unit, variant)
+        return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
+
+    reference, broken = plan.reference(unit), plan.broken(unit)
+    first, failing = runner.batch("calibration", [run(reference), run(broken)])
+    seen = runner.resumed("calibration", first, lambda skip: run(reference, skip), policy)
+    return seen, verdicts.join([failing])
+
+
+class Field:
+    """The correct versions and the mutants of a unit, and the student's suite against them.
+
+    All first runs are alike but for the code under test (same limits, same settings), in one random order, so that
+    nothing tells a test which of them it faces.
+    """
+
+    def __init__(
+        self, runner: Runner, unit: Unit, submission: Submission, calibration: SuiteSeen, policy: Policy
+    ) -> None:
+        self._runner, self._unit, self._submission, self._policy = runner, unit, submission, policy
+        ended = [name for name, test in calibration.tests.items() if test.ended_run]
+        self._out = plan.items_of(ended, calibration.collected)  # they have ended a run on correct code already
+        self._limits: Limits = plan.mutant_limits(calibration.cpu_seconds, policy)
+        self._correct = plan.correct_variants(unit, policy)
+        self._mutants = {variant.id: variant for variant in plan.mutants(unit)}
+        self._built = [variant for variant in self._mutants.values() if plan.builds(variant)]
+        count = len(self._correct) + len(self._built)
+        self.complete = plan.runs_are_complete(calibration.cpu_seconds, count, policy)
+
+    def _run(self, variant: Variant, *, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Run:
+        return plan.suite_run(
+            next(self._runner.ids),
+            self._unit,
+            self._submission.tests,
+            plan.variant_modules(self._unit, variant),
+            self._limits,
+            only=only,
+            skip=tuple(dict.fromkeys((*self._out, *skip))),
+            stop_at_first_failure=not self.complete,
+            messages=False,
+        )
+
+    def first_runs(self) -> tuple[list[tuple[str, SuiteSeen]], dict[str, list[RunResult]]]:
+        """Every variant once; correct ones are taken to the end of the suite whatever it takes."""
+        order = plan.shuffled([*self._correct, *self._built], self._runner.random)
+        results = self._runner.batch("mutants", [self._run(variant) for variant in order])
+        correct: list[tuple[str, SuiteSeen]] = []
+        mutants: dict[str, list[RunResult]] = {}
+        for variant, result in zip(order, results, strict=True):
+            if variant.kind == "mutant":
+                mutants[variant.id] = [result]
+            else:
+                correct.append((variant.id, self._to_the_end(variant, result)))
+        return sorted(correct, key=lambda pair: pair[0]), mutants
+
+    def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
+        results = [first]
+        seen = verdicts.join(results)
+        while len(results) <= self._policy.resumes and (
+            verdicts.can_resume(seen, results[-1]) or self._stopped_early(seen, results[-1])
+        ):
+            results += self._runner.batch("mutants", [self._run(variant, skip=seen.answered)])
+            seen = verdicts.join(results)
+        return seen
+
+    def _stopped_early(self, seen: SuiteSeen, last: RunResult) -> bool:
+        """Whether the suite stopped at a failure although more tests were to come."""
+        left = set(seen.unanswered) - set(self._out)
+        return not self.complete and last.complete and bool(last.record.items) and bool(left)
+
+    def decide(
+        self, first_runs: Mapping[str, list[RunResult]], judgements: Mapping[str, Judgement]
+    ) -> dict[str, Decision]:
+        """Give every mutant the runs it needs until its status is known; ids in the unit's order."""
+        valid = frozenset(name for name, judgement in judgements.items() if judgement.valid)
+        known_errors = frozenset(name for name in judgements if "::" not in name)
+        refused = tuple(name for name, judgement in judgements.items() if not judgement.valid and "::" in name)
+        runs = {mid: list(results) for mid, results in first_runs.items()}
+        decisions = {mid: mutation.decide(results, valid, known_errors) for mid, results in runs.items()}
+        while waiting := {mid: each for mid, each in decisions.items() if each.next is not Next.NOTHING}:
+            for mid, result in self._next_runs(waiting, refused, first_runs):
+                runs[mid].append(result)
+                decisions[mid] = mutation.decide(runs[mid], valid, known_errors)
+        invalid = Decision(Next.NOTHING, MutantStatus.INVALID)
+        return {mid: decisions.get(mid, invalid) for mid in self._mutants}
+
+    def _next_runs(
+        self,
+        waiting: Mapping[str, Decision],
+        refused: tuple[str, ...],
+        first_runs: Mapping[str, list[RunResult]],
+    ) -> Iterator[tuple[str, RunResult]]:
+        together = {mid: each for mid, each in waiting.items() if each.next is not Next.ALONE}
+        batch = [self._again(mid, each, refused, first_runs) for mid, each in together.items()]
+        yield from zip(together, self._runner.batch("confirmation", batch), strict=True)
+        for mid, each in waiting.items():
+            if each.next is Next.ALONE:
+                [result] = self._runner.batch("confirmation", [self._again(mid, each, refused, first_runs)])
+                yield mid, result
+
+    def _again(
+        self, mid: str, decision: Decision, refused: tuple[str, ...], first_runs: Mapping[str, list[RunResult]]
+    ) -> Run:
+        """A further run of a mutant, without the tests that reject correct code."""
+        collected = first_runs[mid][0].record.collected
+        skip = (*plan.items_of(refused, collected), *decision.skip)
+        only = tuple(name for name in decision.only if "::" in name)
+        return self._run(self._mutants[mid], only=only, skip=skip)
