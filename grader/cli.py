@@ -1,0 +1,170 @@
+"""`autograder grade`: files on this machine go in, the report goes to standard output, progress to a terminal.
+
+Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload was refused (rejected).
+"""
+
+import secrets
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from sandbox.docker_engine import DockerSandbox
+from sandbox.process import ProcessSandbox
+
+from grader import conclude, local, wording
+from grader.errors import Rejected
+from grader.grade import About, Progress
+from grader.grade import grade as grade_submission
+from grader.intake import take_in
+from grader.report import Report, Verdict
+from grader.submission import Upload
+from grader.text import render
+from grader.unit import Course, Unit
+from grader.units import load_course
+from sandbox.errors import SandboxError
+
+EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdict.REJECTED: 6}
+DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("unit_id", metavar="UNIT")
+@click.option("--file", "files", multiple=True, metavar="STEM=FILE", help="A file of the unit; or: --STEM FILE.")
+@click.option(
+    "--tests",
+    "tests",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A folder, a .zip or .tar.gz, or (repeated) single files.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Repeat a grading: the seed that its report shows.")
+@click.option("--format", "form", type=click.Choice(["json", "text"]), default="text", show_default=True)
+@click.option(
+    "--course", "course_dir", type=click.Path(path_type=Path), default=DEFAULT_COURSE, help="Another course tree."
+)
+@click.option(
+    "--sandbox",
+    "kind",
+    type=click.Choice(["docker", "process"]),
+    default="docker",
+    show_default=True,
+    help="'process' grades without isolation: for your own code only.",
+)
+@click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
+@click.pass_context
+def grade(
+    context: click.Context,
+    unit_id: str,
+    files: tuple[str, ...],
+    tests: tuple[Path, ...],
+    seed: int | None,
+    form: str,
+    course_dir: Path,
+    kind: str,
+    jobs: int,
+) -> None:
+    """Grade files of this machine as the service would.
+
+    The files of the unit are given by their names without .py: --mha mha.py, or --file mha=mha.py.
+    """
+    unit = _unit(load_course(course_dir), unit_id)
+    named, further = _named(context.args)
+    about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
+    try:
+        uploads = _unit_files([*files, *named])
+        submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *further])))
+    except Rejected as refusal:
+        message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
+        _finish(conclude.rejected(unit.id, about, refusal.code, message), form)
+    seed = secrets.randbits(63) if seed is None else seed
+    with _progress(sys.stderr.isatty()) as progress:
+        try:
+            with _sandbox(kind, jobs) as sandbox:
+                report = grade_submission(
+                    unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress
+                )
+        except SandboxError as error:
+            click.echo(f"autograder: {error}", err=True)
+            report = conclude.failed(unit.id, about, submission.digest, error)
+    _finish(report, form)
+
+
+def _named(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Options that name a file of the unit (--mha FILE, --mha=FILE) as STEM=FILE, and the files behind --tests."""
+    pairs: list[str] = []
+    paths: list[Path] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            paths.append(Path(word))
+        elif "=" in word:
+            pairs.append(word[2:])
+        elif rest:
+            pairs.append(f"{word[2:]}={rest.pop(0)}")
+        else:
+            raise click.UsageError(f"{word} wants a file.")
+    return pairs, paths
+
+
+def _unit(course: Course, unit_id: str) -> Unit:
+    for problem in course.problems:
+        if problem.unit == unit_id:
+            raise click.UsageError(f"{problem.file}:{problem.line}: {problem.reason}")
+    if unit_id not in course.units:
+        raise click.UsageError(f"There is no unit {unit_id}. Units: {', '.join(sorted(course.units)) or 'none'}.")
+    return course.units[unit_id]
+
+
+def _unit_files(pairs: Sequence[str]) -> dict[str, Upload]:
+    uploads: dict[str, Upload] = {}
+    for pair in pairs:
+        stem, equals, name = pair.partition("=")
+        if not equals or not stem or not name:
+            raise click.UsageError(f"--file wants STEM=FILE, not {pair}")
+        if stem in uploads:
+            raise click.UsageError(f"The file {stem} is given twice.")
+        [uploads[stem]] = local.read_paths(_existing([Path(name)]))
+    return uploads
+
+
+def _existing(paths: Sequence[Path]) -> Sequence[Path]:
+    for path in paths:
+        if not path.exists():
+            raise click.UsageError(f"There is no file or folder {path}.")
+    return paths
+
+
+def _sandbox(kind: str, jobs: int) -> DockerSandbox | ProcessSandbox:
+    if kind == "docker":
+        return DockerSandbox(jobs=jobs)
+    click.echo(wording.NOT_ISOLATED, err=True)
+    return ProcessSandbox(jobs=jobs)
+
+
+class _progress:
+    """One line on a terminal that says how far grading is; nothing anywhere else."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return self._show
+
+    def __exit__(self, *exception: object) -> None:
+        if self._shown:
+            click.echo("\r\033[K", nl=False, err=True)
+
+    def _show(self, progress: Progress) -> None:
+        if self._shown:
+            phase = progress.phase.replace("_", " ")
+            click.echo(f"\r\033[K{phase} {progress.done}/{progress.total}", nl=False, err=True)
+
+
+def _finish(report: Report, form: str) -> None:
+    click.echo(report.to_json() if form == "json" else render(report), nl=False)
+    sys.exit(EXIT_STATUS[report.verdict])

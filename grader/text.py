@@ -1,0 +1,103 @@
+"""A report arrives; the same as plain text for a terminal leaves: what to do next comes first. Pure."""
+
+from collections.abc import Iterator
+
+from grader.report import MutantStatus, Outcome, Report
+from grader.wording import shown
+
+_MARKS = {
+    Outcome.PASSED: "ok  ",
+    Outcome.FAILED: "FAIL",
+    Outcome.ERROR: "ERR ",
+    Outcome.TIMEOUT: "TIME",
+    Outcome.SKIPPED: "skip",
+    Outcome.NOT_RUN: "----",
+}
+
+
+def render(report: Report) -> str:
+    """The report as text, ending in a newline. Nothing in it moves a terminal's cursor."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    score = "" if report.score is None else f"   score {report.score:.2f}"
+    yield f"{report.submission.unit}: {report.verdict.value.upper()}{score}"
+    for reason in report.reasons:
+        yield f"  - {_text(reason.message)}"
+    yield f"Next: {_text(report.next_step)}"
+    for entry in report.intake:
+        yield f"Note: {shown(entry.path)}: {_text(entry.message)}"
+    yield from _contract(report)
+    yield from _course_tests(report)
+    yield from _student_tests(report)
+    yield from _mutants(report)
+    phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in report.timing.phases.items())
+    yield ""
+    yield f"Time: {report.timing.total:.2f} s ({phases})" if phases else f"Time: {report.timing.total:.2f} s"
+
+
+def _contract(report: Report) -> Iterator[str]:
+    if report.contract is None or report.contract.ok:
+        return
+    yield ""
+    yield "Contract"
+    for problem in report.contract.problems:
+        yield f"  {shown(problem.file)}:{problem.line}: {_text(problem.message)}"
+
+
+def _course_tests(report: Report) -> Iterator[str]:
+    if report.course_tests is None:
+        return
+    yield ""
+    yield f"Course tests: {report.course_tests.passed} of {report.course_tests.total} passed"
+    for test in report.course_tests.tests:
+        yield f"  {_MARKS[test.outcome]} {test.id}"
+        if test.outcome is not Outcome.PASSED and test.message:
+            yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
+
+
+def _student_tests(report: Report) -> Iterator[str]:
+    part = report.student_tests
+    if part is None:
+        return
+    yield ""
+    yield f"Your tests: {part.total}"
+    for test in part.tests:
+        mark = "BAD " if test.valid is False else _MARKS[test.own_code]
+        kills = "" if test.valid is False else f"   catches {len(test.kills)}"
+        yield f"  {mark} {shown(test.id)}{kills}"
+        if test.advice:
+            yield from _indented(test.advice)
+        elif test.message:
+            yield from _indented(f"on your own code: {test.message}")
+
+
+def _mutants(report: Report) -> Iterator[str]:
+    part = report.mutation
+    if part is None:
+        return
+    yield ""
+    yield (
+        f"Mutants: {part.killed} of {part.total} caught, score {part.score:.2f} (needed {part.threshold:.2f}), "
+        f"required ones {'all caught' if part.required_ok else 'not all caught'}"
+    )
+    for mutant in part.mutants:
+        star = "*" if mutant.required else " "
+        yield f"  {mutant.status.value:<8} {star}{mutant.id}"
+        if mutant.status is MutantStatus.SURVIVED and mutant.hint:
+            yield from _indented(mutant.hint)
+        elif mutant.cause is not None:
+            yield from _indented(mutant.cause.message)
+    if any(mutant.required for mutant in part.mutants):
+        yield "  (* must be caught)"
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield f"         {_text(line)}"
+
+
+def _text(line: str) -> str:
+    """One line of text from outside, whole but without control characters."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
