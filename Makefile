@@ -1,0 +1,96 @@
+# The commands of this project. `make demo` and `make test` do all the set-up they need; see README.md.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8000
+HOST ?= 127.0.0.1
+DATA ?= data
+WORKERS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup python torch engine image demo serve stop test test-full check format lock fixtures service-image clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: python engine image ## environment, Docker Engine if missing and allowed, sandbox image
+
+python: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@echo "setup: installing the locked Python packages into $(VENV)"
+	if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+		sandbox/image/packages.sh python3 python3-venv
+	fi
+	command -v curl >/dev/null || sandbox/image/packages.sh curl ca-certificates
+	[ -x $(BIN)/python ] || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+torch: $(VENV)/.torch
+
+$(VENV)/.torch: requirements-torch.lock $(VENV)/.installed
+	@echo "setup: installing torch, which tests compare tinyllm with"
+	$(BIN)/python -m pip install --quiet -r requirements-torch.lock
+	touch $@
+
+engine:
+	@sandbox/image/engine.sh
+
+image: $(VENV)/.installed engine
+	@PYTHON=$(BIN)/python sandbox/image/build.sh
+
+demo: setup ## start the service, submit the sample with curl, print its report, leave the service running
+	@PORT=$(PORT) DATA=$(DATA)/demo BIN=$(BIN) service/demo.sh
+
+serve: setup ## run the service in the foreground
+	@echo "serve: the service on http://$(HOST):$(PORT)/, data in $(DATA)/serve; stop with Ctrl-C"
+	exec $(BIN)/autograder serve --host $(HOST) --port $(PORT) --data $(DATA)/serve
+
+stop: ## stop the service that make demo left running
+	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
+
+test: setup torch lint ## what every change must pass: all but the slowest tests, in the real sandbox
+	@echo "test: all tests but the slowest"
+	$(BIN)/python -m pytest -m "not full"
+
+test-full: setup torch lint ## every test; by hand before a release
+	@echo "test-full: every test"
+	$(BIN)/python -m pytest
+
+check: python torch lint ## format, lint, types, import contracts and the fast tests
+	@echo "check: the fast tests"
+	$(BIN)/python -m pytest -q -m "not full and not docker and not slow"
+
+.PHONY: lint
+lint: python
+	@echo "lint: format, style, types, import contracts"
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/mypy --namespace-packages --explicit-package-bases tinyllm
+	$(BIN)/lint-imports --no-cache 2>&1 | tail -n 12
+
+format: python ## bring the code to the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: python ## pin the newest versions that pyproject.toml allows
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
+		--no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
+
+fixtures: torch ## make the course's fixtures again with torch
+	@echo "fixtures: running course/oracle/*/*_torch.py"
+	for script in course/oracle/*/*_torch.py; do $(BIN)/python $$script; done
+
+service-image: python engine ## the image that docker-compose.yml runs
+	@PYTHON=$(BIN)/python service/image.sh
+
+clean: stop ## remove the environment and all data of demo and serve
+	rm -rf $(VENV) $(DATA) build *.egg-info
