@@ -48,7 +48,9 @@ def size(count: int) -> str:
 
 def missing_file(stem: str, path: str, wanted: Sequence[str]) -> str:
     fields = " ".join(f"-F {name}=@{name}.py" for name in wanted)
-    return f"The file {stem}.py is missing. This unit wants your {path}: send {fields} and your tests with -F tests=@..."
+    return (
+        f"The file {stem}.py is missing. This unit wants your {path}: send {fields} and your tests with -F tests=@..."
+    )
 
 
 def unknown_file(stem: str, wanted: Sequence[str]) -> str:
@@ -63,7 +65,9 @@ NO_TESTS_SENT = (
 
 
 def upload_too_large(limit: int) -> str:
-    return f"This upload is larger than {size(limit)}. Send only the folder with your tests, without data sets or a .venv."
+    return (
+        f"This upload is larger than {size(limit)}. Send only the folder with your tests, without data sets or a .venv."
+    )
 
 
 def file_too_large(limit: int) -> str:
@@ -71,7 +75,7 @@ def file_too_large(limit: int) -> str:
 
 
 def total_too_large(limit: int) -> str:
-    return f"Your test files together are larger than {size(limit)}. Leave out large data; make arrays in the tests instead."
+    return f"Your test files together are larger than {size(limit)}. Leave out data; make arrays in the tests."
 
 
 def archive_bomb(limit: int) -> str:
@@ -83,7 +87,9 @@ def too_many_files(limit: int) -> str:
 
 
 def too_many_members(limit: int) -> str:
-    return f"This archive lists more than {limit} entries. Pack only the folder with your tests, without .venv and .git."
+    return (
+        f"This archive lists more than {limit} entries. Pack only the folder with your tests, without .venv and .git."
+    )
 
 
 def duplicate_upload() -> str:
@@ -221,7 +227,7 @@ def parameter_renamed(function: str, expected: str, found: str, position: int) -
 
 
 def parameter_order(function: str, expected: str, found: str, position: int) -> str:
-    return f"Parameter {position} of {function} must be {expected}; here it is {shown(found)}, and {expected} comes elsewhere."
+    return f"Parameter {position} of {function} must be {expected}; {shown(found)} stands there."
 
 
 def parameter_keyword_only(function: str, name: str) -> str:
@@ -288,7 +294,9 @@ def cause(ending: Ending) -> Cause:
         case EndingKind.OUTPUT:
             text = f"It printed more than the limit of {_bytes(limit)}. Remove prints from loops."
         case EndingKind.RECORD:
-            text = f"Its results are larger than the limit of {_bytes(limit)}. Use fewer parameters and shorter messages."
+            text = (
+                f"Its results are larger than the limit of {_bytes(limit)}. Use fewer parameters and shorter messages."
+            )
         case EndingKind.SIGNAL:
             text = f"The Python process crashed by signal {_signal(seen)}. Look for deep recursion or misused ctypes."
         case EndingKind.EARLY_EXIT:
@@ -430,6 +438,8 @@ NO_CALLS = (
     "No test of yours fails even when every call of the unit fails. "
     "Call the unit in your tests and assert on what it returns; a conftest.py must not hide failures."
 )
+
+
 def too_many_tests(count: int, most: int) -> str:
     return f"{count} tests are more than the limit of {most}. Keep those that tell right from wrong code."
 

@@ -1,0 +1,148 @@
+"""A test file's syntax tree and the contracts go in; each use of something of tinyllm that has no contract comes out.
+
+Only uses that are certain count: an alias that the file also binds otherwise is not followed.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader import wording
+from grader.unit import Contract
+
+LIBRARY = "tinyllm"
+
+
+@dataclass(frozen=True)
+class Use:
+    """`code` is blackbox_module or blackbox_name."""
+
+    code: str
+    line: int
+    message: str
+
+
+def uncontracted(tree: ast.Module, contracts: Mapping[str, Contract]) -> tuple[Use, ...]:
+    """Uses of modules and names without a contract, by line, each once a line."""
+    uses = [*_imports(tree, contracts), *_attributes(tree, contracts)]
+    return tuple(sorted(set(uses), key=lambda use: (use.line, use.message)))
+
+
+def promises(contract: Contract, name: str) -> bool:
+    return name in contract.names
+
+
+def _is_package(dotted: str, contracts: Mapping[str, Contract]) -> bool:
+    return any(module.startswith(f"{dotted}.") for module in contracts)
+
+
+def _ours(dotted: str) -> bool:
+    return dotted == LIBRARY or dotted.startswith(f"{LIBRARY}.")
+
+
+def _imports(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    yield from _module(alias.name, node.lineno, contracts)
+            case ast.ImportFrom(level=0, module=str(module)) if _ours(module):
+                yield from _from(module, [alias.name for alias in node.names], node.lineno, contracts)
+            case ast.Call(args=[ast.Constant(value=str(text)), *_]) if _imports_by_text(node.func):
+                yield from _module(text, node.lineno, contracts)
+
+
+def _imports_by_text(function: ast.expr) -> bool:
+    name = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+    return name in ("import_module", "__import__", "importorskip")
+
+
+def _module(dotted: str, line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    if _ours(dotted) and dotted not in contracts and not _is_package(dotted, contracts):
+        yield Use("blackbox_module", line, wording.blackbox_module(dotted))
+
+
+def _from(module: str, names: list[str], line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    if module in contracts:
+        for name in names:
+            if name != "*" and not promises(contracts[module], name):
+                yield Use("blackbox_name", line, wording.blackbox_name(module, name))
+    elif _is_package(module, contracts):
+        for name in names:
+            if name != "*":  # a package has no __init__.py: a star brings nothing
+                yield from _module(f"{module}.{name}", line, contracts)
+    else:
+        yield Use("blackbox_module", line, wording.blackbox_module(module))
+
+
+# -- names looked up on an imported module ---------------------------------------------------------------------------
+
+
+def _attributes(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    aliases = _aliases(tree, contracts)
+    if not aliases:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            chain = _chain(node)
+            if chain and chain[0] in aliases:
+                yield from _look_up(aliases[chain[0]], chain[1:], node.lineno, contracts)
+
+
+def _look_up(dotted: str, rest: list[str], line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    for name in rest:
+        if name.startswith("__") and name.endswith("__"):
+            return
+        if f"{dotted}.{name}" in contracts or _is_package(f"{dotted}.{name}", contracts):
+            dotted = f"{dotted}.{name}"
+            continue
+        if dotted in contracts:
+            if not promises(contracts[dotted], name):
+                yield Use("blackbox_name", line, wording.blackbox_name(dotted, name))
+        else:
+            yield Use("blackbox_module", line, wording.blackbox_module(f"{dotted}.{name}"))
+        return
+
+
+def _chain(node: ast.Attribute) -> list[str]:
+    parts = [node.attr]
+    value = node.value
+    while isinstance(value, ast.Attribute) and len(parts) < 16:
+        parts.append(value.attr)
+        value = value.value
+    return [value.id, *reversed(parts)] if isinstance(value, ast.Name) else []
+
+
+def _aliases(tree: ast.Module, contracts: Mapping[str, Contract]) -> dict[str, str]:
+    """Names bound to a module or package of tinyllm by one import and by nothing else in the file."""
+    meant: dict[str, set[str]] = {}
+    bindings: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    target = alias.name if alias.asname else name
+                    meant.setdefault(name, set()).add(target)
+            case ast.ImportFrom():
+                for alias in node.names:
+                    target = f"{node.module or ''}.{alias.name}" if node.level == 0 else ""
+                    meant.setdefault(alias.asname or alias.name, set()).add(target)
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                bindings[node.id] += 1
+            case ast.arg():
+                bindings[node.arg] += 1
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bindings[node.name] += 1
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bindings[name] += 1
+    found: dict[str, str] = {}
+    for name, targets in meant.items():
+        if len(targets) == 1 and not bindings[name]:
+            target = targets.copy().pop()
+            if _ours(target) and (target in contracts or _is_package(target, contracts)):
+                found[name] = target
+    return found

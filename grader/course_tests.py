@@ -1,0 +1,83 @@
+"""The course's test files go in; each test with what its comments say about it comes out, or LoadError.
+
+# WHY: what it is good for, over one or
+# more lines
+# KIND: property
+# CATCHES: s01, m02
+# CHAPTER: section 2.2
+def test_split_and_merge_layout() -> None: ...
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from grader.module_file import LoadError
+from grader.source import Unparsed, parse, statements
+from grader.unit import CourseTest
+
+LABELS = ("WHY", "KIND", "CATCHES", "CHAPTER")
+_LABEL = re.compile(r"(WHY|KIND|CATCHES|CHAPTER)\b\s*:?\s*(.*)")
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def read(files: Mapping[str, bytes], folder: str) -> tuple[CourseTest, ...]:
+    """The tests of all files, in order. `folder` names the files' place in errors. Names are unique over all files."""
+    found: dict[str, CourseTest] = {}
+    for path, source in files.items():
+        file = f"{folder}/{path}"
+        tree = parse(source)
+        if isinstance(tree, Unparsed):
+            raise LoadError(file, tree.line, tree.message)
+        lines = source.decode("utf-8", "replace").split("\n")
+        for function in _tests(tree):
+            if function.name in found:
+                other = found[function.name].path
+                raise LoadError(file, function.lineno, f"a test named {function.name} stands already in {other}")
+            found[function.name] = _described(function, lines, file, path)
+    return tuple(found.values())
+
+
+def _tests(tree: ast.Module) -> Iterator[_Function]:
+    for node in statements(tree.body):
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from (inner for inner in statements(node.body) if _is_test(inner))  # type: ignore[misc]
+        elif _is_test(node):
+            yield node  # type: ignore[misc]
+
+
+def _is_test(node: ast.stmt) -> bool:
+    return isinstance(node, _Function) and node.name.startswith("test_")
+
+
+def _described(function: _Function, lines: list[str], file: str, path: str) -> CourseTest:
+    said: dict[str, str] = {}
+    label = ""
+    for number, text in _comments(function, lines):
+        if match := _LABEL.match(text):
+            label = match[1]
+            if label in said:
+                raise LoadError(file, number, f"{function.name} has two {label} comments")
+            said[label] = match[2].strip()
+        elif label:
+            said[label] = f"{said[label]} {text}".strip()
+    for name in LABELS:
+        if name not in said or (name != "CATCHES" and not said[name]):
+            raise LoadError(file, function.lineno, f"{function.name} has no {name} comment directly above it")
+    catches = tuple(name for name in re.split(r"[,;\s]+", said["CATCHES"]) if name and name not in ("-", "none"))
+    if len(set(catches)) < len(catches):
+        raise LoadError(file, function.lineno, f"{function.name} names a mutant twice in CATCHES")
+    return CourseTest(function.name, path, said["KIND"], said["WHY"], catches, said["CHAPTER"])
+
+
+def _comments(function: _Function, lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Comment lines directly above the decorators and between them and the def, with their line numbers."""
+    first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    start = first
+    while start > 1 and lines[start - 2].lstrip().startswith("#"):
+        start -= 1
+    for number in range(start, function.lineno):
+        text = lines[number - 1].strip()
+        if text.startswith("#"):
+            yield number, text.lstrip("#").strip()

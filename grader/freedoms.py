@@ -1,0 +1,60 @@
+"""The text of freedoms.md goes in; what the contract leaves open, each with its wheats, comes out, or LoadError.
+
+## private-names
+wheats: w01, w03
+says: How private attributes are called is yours to choose.
+"""
+
+import re
+from collections.abc import Sequence
+
+from grader.module_file import LoadError
+from grader.unit import Freedom
+
+_LABEL = re.compile(r"(wheats|says):\s*(.*)", re.IGNORECASE)
+
+
+def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
+    """Freedoms in order. `wheats:` names a wheat by its id or by the id's part before the first '_'."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
+    sections: list[tuple[int, str, dict[str, str]]] = []
+    label = ""
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        if line.startswith("## "):
+            sections.append((number, line[3:].strip(), {}))
+            label = ""
+        elif not sections or line.startswith("#"):
+            label = ""
+        elif match := _LABEL.match(line.strip().lstrip("-* ")):
+            label = match[1].lower()
+            if label in sections[-1][2]:
+                raise LoadError(file, number, f"{sections[-1][1]} has two {label} lines")
+            sections[-1][2][label] = match[2].strip()
+        elif not line.strip():
+            label = ""
+        elif label:
+            sections[-1][2][label] += f" {line.strip()}"
+    found: dict[str, Freedom] = {}
+    for number, name, said in sections:
+        if name in found or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+            raise LoadError(file, number, f"'{name}' is no freedom's name, or stands there twice")
+        if not said.get("says"):
+            raise LoadError(file, number, f"{name} has no 'says:' line")
+        if "wheats" not in said:
+            raise LoadError(file, number, f"{name} has no 'wheats:' line")
+        used = tuple(_wheat(file, number, entry, wheats) for entry in re.split(r"[,\s]+", said["wheats"]) if entry)
+        found[name] = Freedom(name, said["says"], used)
+    return tuple(found.values())
+
+
+def _wheat(file: str, line: int, entry: str, wheats: Sequence[str]) -> str:
+    if entry in wheats:
+        return entry
+    matching = [wheat for wheat in wheats if wheat.partition("_")[0] == entry]
+    if len(matching) != 1:
+        problem = "there is no such wheat" if not matching else f"it could be any of {', '.join(matching)}"
+        raise LoadError(file, line, f"wheats: {entry}: {problem}")
+    return matching[0]

@@ -1,0 +1,150 @@
+"""The text of a unit's module file goes in; its checked settings come out, or LoadError with the line at fault."""
+
+import re
+import tomllib
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+
+class LoadError(Exception):
+    """A file of the course is wrong: `file` is relative to the course tree, `line` is 0 where none applies."""
+
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+def relative(path: str) -> str:
+    """The path itself if it is relative, with forward slashes and without '..'. Raises ValueError."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\x00" in path or ":" in path:
+        raise ValueError("must be a relative path with forward slashes and without '..'")
+    return "/".join(parts)
+
+
+def _unit_path(path: str) -> str:
+    plain = relative(path)
+    if not re.fullmatch(r"python/(?:[A-Za-z_]\w*/)+[A-Za-z_]\w*\.py", plain):
+        raise ValueError('must look like "python/tinyllm/xfmr/mha.py"')
+    return plain
+
+
+def _tuple(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Path = Annotated[str, AfterValidator(relative)]
+UnitPath = Annotated[str, AfterValidator(_unit_path)]
+Text = Annotated[str, Field(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class Tests(_Table):
+    dir: Path
+    smoke: list[Text] = []
+    timeout_s: Seconds
+    determinism_runs: Annotated[int, Field(ge=1, le=20)] = 1
+
+
+class Fixtures(_Table):
+    files: list[Path] = []
+
+
+class LearnerTests(_Table):
+    rung: str = ""
+    path: Path
+    threshold: Share
+    required_mutants: list[Text] = []
+    time_budget_s: Seconds
+
+
+class Weights(_Table):
+    course_tests: Share = 0.5
+    mutation: Share = 0.5
+
+    @model_validator(mode="after")
+    def _sum(self) -> "Weights":
+        if abs(self.course_tests + self.mutation - 1) > 1e-9:
+            raise ValueError("course_tests and mutation must add up to 1")
+        return self
+
+
+class Erratum(_Table):
+    printed: Text
+    correct: Text
+    note: str = ""
+
+
+class ModuleFile(_Table):
+    """course/modules/UNIT.toml. Unknown keys are ignored; `deps` is for people."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+    title: Text
+    contract: Annotated[list[Path], Field(min_length=1)]
+    units: Annotated[list[UnitPath], Field(min_length=1)]
+    deps: list[Any] = []
+    forbidden: list[Text] = []
+    build: list[Text] = []
+    tests: Tests
+    fixtures: Fixtures = Fixtures()
+    learner_tests: LearnerTests
+    weights: Weights = Weights()
+    errata: list[Erratum] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_or_many(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, "contract": _tuple(data["contract"])} if "contract" in data else data
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "ModuleFile":
+        stems = [unit.rpartition("/")[2] for unit in self.units]
+        if len(set(stems)) < len(stems):
+            raise ValueError("two of the units have the same file name; each is a form field of its own")
+        return self
+
+
+def read(file: str, data: bytes) -> ModuleFile:
+    """Parse and check a module file named `file`. Raises LoadError."""
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        values = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        raise LoadError(file, int(line[1]) if line else text.count("\n") + 1, f"is not TOML: {error}") from error
+    except RecursionError as error:
+        raise LoadError(file, 0, "is nested too deeply") from error
+    try:
+        return ModuleFile.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = tuple(part for part in first["loc"] if isinstance(part, str))
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise LoadError(file, line_of(text, path), f"{where}: {first['msg']}") from error
+
+
+def line_of(text: str, path: tuple[str, ...]) -> int:
+    """The line that sets a key, or else that of its table's header, or 0."""
+    table: tuple[str, ...] = ()
+    nearest = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := re.match(r"\s*\[\[?\s*([\w.\-\"]+)\s*\]\]?", line):
+            table = tuple(part.strip('"') for part in header[1].split("."))
+            if path and path[: len(table)] == table and not nearest:
+                nearest = number
+        elif key := re.match(r"\s*([\w.\-\"]+)\s*=", line):
+            full = (*table, *(part.strip('"') for part in key[1].split(".")))
+            if path and path[: len(full)] == full:
+                return number
+    return nearest

@@ -1,0 +1,454 @@
+"""A course tree on disk goes in; a `Course` of checked units comes out.
+
+Paths that begin with "course/" are relative to the folder that holds the tree, whatever the tree is called there.
+Sources of python/tinyllm/… come from TREE/ref/python/tinyllm/…, or else from the tinyllm/ beside the tree.
+A unit that is malformed becomes a `UnitProblem` with file, line and reason; the others load all the same.
+"""
+
+import ast
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from grader import course_tests, freedoms, interface, manifest, module_file, names, patches
+from grader.module_file import LoadError, ModuleFile
+from grader.source import Unparsed, parse
+from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitProblem, Wheat
+from sandbox.records import File
+
+CONTRACTS = "contracts/py"
+SUITE = "suite"
+LIB = "lib"
+HELPERS = "_lib"
+MAX_FILE_BYTES = 64 * 2**20
+
+
+def load_course(root: Path) -> Course:
+    """Every unit under TREE/modules. Raises NotADirectoryError if there is no such folder."""
+    modules = root / "modules"
+    if not modules.is_dir():
+        raise NotADirectoryError(f"{root} is no course tree: it has no modules/ folder")
+    tree = _Tree(root.resolve())
+    units: dict[str, Unit] = {}
+    problems: list[UnitProblem] = []
+    for path in sorted(modules.glob("*.toml")):
+        file = f"modules/{path.name}"
+        try:
+            unit = _load(tree, file)
+            if unit.id in units:
+                raise LoadError(file, 0, f"the id {unit.id} is taken by another module file")
+            units[unit.id] = unit
+        except LoadError as error:
+            problems.append(UnitProblem(path.stem, error.file, error.line, error.reason))
+    parts = [(unit.id, unit.digest.encode()) for unit in units.values()]
+    parts.extend((f"!{problem.unit}", repr(problem).encode()) for problem in problems)
+    return Course(units, tuple(problems), _digest(parts))
+
+
+class _Tree:
+    """Reads files of one course tree by their path relative to it; what is missing or linked outside is a LoadError."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._contracts: dict[str, Contract] | None = None
+
+    def inside(self, path: str) -> str:
+        """A module file's path relative to the tree: "course/x" is x."""
+        return path.removeprefix("course/")
+
+    def read(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
+        return self._read(self.root / path, path, wanted_by, line)
+
+    def reference(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
+        """The source of "python/tinyllm/…"."""
+        own = self.root / "ref" / path
+        beside = self.root.parent / path.removeprefix("python/")
+        return self._read(own if own.is_file() else beside, path, wanted_by, line)
+
+    def has_reference(self, module: str) -> bool:
+        path = _path_of(module)
+        return (self.root / "ref" / path).is_file() or (self.root.parent / path.removeprefix("python/")).is_file()
+
+    def _read(self, file: Path, path: str, wanted_by: str, line: int) -> bytes:
+        try:
+            if file.stat().st_size > MAX_FILE_BYTES:
+                raise LoadError(path, 0, "is too large")
+            return file.read_bytes()
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or error}"
+            raise (
+                LoadError(wanted_by, line, f"{path} {reason}") if wanted_by else LoadError(path, 0, reason)
+            ) from error
+
+    def folder(self, path: str, wanted_by: str = "", line: int = 0) -> dict[str, bytes]:
+        """Files below a folder by path relative to it, sorted, without left-overs. A missing folder is an error."""
+        folder = self.root / path
+        if not folder.is_dir():
+            raise LoadError(wanted_by or path, line, f"{path} is not a folder")
+        found: dict[str, bytes] = {}
+        for file in sorted(folder.rglob("*")):
+            parts = file.relative_to(folder).parts
+            if file.is_file() and not names.leftover(parts):
+                found["/".join(parts)] = self.read(f"{path}/{'/'.join(parts)}")
+        return found
+
+    def contracts(self) -> dict[str, Contract]:
+        """Every .pyi of the tree, by module name."""
+        if self._contracts is None:
+            if not (self.root / CONTRACTS).is_dir():
+                raise LoadError(CONTRACTS, 0, "is not a folder")
+            stubs = {path: data for path, data in self.folder(CONTRACTS).items() if path.endswith(".pyi")}
+            self._contracts = {_module_of(path): _contract(path, data) for path, data in stubs.items()}
+        return self._contracts
+
+
+def _module_of(path: str) -> str:
+    """ "tinyllm.xfmr.mha" for "python/tinyllm/xfmr/mha.py" and "tinyllm/xfmr/mha.pyi"."""
+    return path.removeprefix("python/").removesuffix(".pyi").removesuffix(".py").replace("/", ".")
+
+
+def _path_of(module: str) -> str:
+    return f"python/{module.replace('.', '/')}.py"
+
+
+def _contract(path: str, data: bytes) -> Contract:
+    tree = _parsed(f"{CONTRACTS}/{path}", data)
+    return Contract(_module_of(path), interface.names(interface.read(tree)), data.decode("utf-8"))
+
+
+def _parsed(file: str, source: bytes) -> ast.Module:
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LoadError(file, source.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
+    tree = parse(source)
+    if isinstance(tree, Unparsed):
+        raise LoadError(file, tree.line, tree.message)
+    return tree
+
+
+# -- one unit --------------------------------------------------------------------------------------------------------
+
+
+def _load(tree: _Tree, file: str) -> Unit:
+    data = tree.read(file)
+    settings = module_file.read(file, data)
+    text = data.decode("utf-8-sig")
+
+    def at(*path: str) -> int:
+        return module_file.line_of(text, path)
+
+    files = tuple(UnitFile(path, _module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
+    for one in files:
+        _parsed(one.path, one.reference)
+    contracts = tree.contracts()
+    own = _own_contracts(tree, settings, files, contracts, file, at("contract"))
+    mutants = _mutants(tree, settings.id, files)
+    tests, laid = _tests(tree, settings, file, at("tests", "dir"))
+    _check_ids(tests, mutants, settings, tree.inside(settings.tests.dir), file, at)
+    wheats = _wheats(tree, settings.id, files)
+    freedoms_file = f"wheats/{settings.id}/freedoms.md"
+    has_freedoms = (tree.root / freedoms_file).is_file()
+    ids = [wheat.id for wheat in wheats]
+    free = freedoms.read(freedoms_file, tree.read(freedoms_file), ids) if has_freedoms else ()
+    companions = _companions(tree, [one.module for one in files], contracts)
+    fixtures = _fixtures(tree, settings, file, at("fixtures", "files"))
+    return Unit(
+        id=settings.id,
+        title=settings.title,
+        build=tuple(settings.build),
+        files=files,
+        contract=own,
+        forbidden=tuple(settings.forbidden),
+        contracts=contracts,
+        companions=companions,
+        course_tests=tests,
+        test_files=laid,
+        fixtures=fixtures,
+        smoke=tuple(settings.tests.smoke),
+        test_seconds=settings.tests.timeout_s,
+        determinism_runs=settings.tests.determinism_runs,
+        tests_path=settings.learner_tests.path,
+        rung=settings.learner_tests.rung,
+        threshold=settings.learner_tests.threshold,
+        required_mutants=_required(settings, mutants),
+        budget_cpu_seconds=settings.learner_tests.time_budget_s,
+        mutants=mutants,
+        wheats=wheats,
+        freedoms=free,
+        errata=tuple(Erratum(one.printed, one.correct, one.note) for one in settings.errata),
+        weight_course_tests=settings.weights.course_tests,
+        weight_mutation=settings.weights.mutation,
+        digest=_digest(
+            _graded(
+                tree, settings.id, data, files, contracts, companions, [*laid, *fixtures], mutants, wheats, repr(free)
+            )
+        ),
+    )
+
+
+def _own_contracts(
+    tree: _Tree,
+    settings: ModuleFile,
+    files: Sequence[UnitFile],
+    contracts: Mapping[str, Contract],
+    file: str,
+    line: int,
+) -> dict[str, Contract]:
+    """The contracts of the unit's own modules: exactly one for each."""
+    own: dict[str, Contract] = {}
+    for path in settings.contract:
+        inside = tree.inside(path)
+        module = _module_of(inside.removeprefix(f"{CONTRACTS}/"))
+        if not inside.startswith(f"{CONTRACTS}/") or not inside.endswith(".pyi"):
+            raise LoadError(file, line, f"contract: {path} does not lie in course/{CONTRACTS}/ or is no .pyi")
+        if module not in contracts:
+            raise LoadError(file, line, f"contract: {path} does not exist")
+        if module not in {one.module for one in files}:
+            raise LoadError(file, line, f"contract: {path} belongs to none of the unit's files")
+        own[module] = contracts[module]
+    for one in files:
+        if one.module not in own:
+            raise LoadError(file, line, f"contract: there is none for {one.path}")
+    return own
+
+
+def _tests(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[tuple[CourseTest, ...], tuple[File, ...]]:
+    """The unit's course tests, and all files as laid for a run: suite/test_….py and lib/_lib/…."""
+    folder = tree.inside(settings.tests.dir)
+    found = tree.folder(folder, file, line)
+    python = {path: data for path, data in found.items() if path.endswith(".py")}
+    for path, data in python.items():
+        _parsed(f"{folder}/{path}", data)
+    tests = course_tests.read(python, folder)
+    if not tests:
+        raise LoadError(file, line, f"tests.dir: there is no test in {settings.tests.dir}")
+    laid = [File(f"{SUITE}/{path}", data) for path, data in found.items()]
+    beside = f"{folder.rpartition('/')[0]}/{HELPERS}".lstrip("/")
+    if (tree.root / beside).is_dir():
+        laid.extend(File(f"{LIB}/{HELPERS}/{path}", data) for path, data in tree.folder(beside).items())
+    return tests, tuple(laid)
+
+
+def _check_ids(
+    tests: Sequence[CourseTest],
+    mutants: Sequence[Mutant],
+    settings: ModuleFile,
+    folder: str,
+    file: str,
+    at: Callable[..., int],
+) -> None:
+    """Every id that one file names must exist in the other."""
+    mids = {mutant.id for mutant in mutants}
+    test_names = {test.name for test in tests}
+    for test in tests:
+        for mid in test.catches:
+            if mid not in mids:
+                raise LoadError(
+                    f"{folder}/{test.path}", 0, f"{test.name} catches {mid}, which the manifest does not list"
+                )
+    for mid in settings.learner_tests.required_mutants:
+        if mid not in mids:
+            line = at("learner_tests", "required_mutants")
+            raise LoadError(file, line, f"required_mutants: {mid} is not in the manifest")
+    for name in settings.tests.smoke:
+        if name not in test_names:
+            raise LoadError(file, at("tests", "smoke"), f"smoke: there is no test {name}")
+
+
+def _required(settings: ModuleFile, mutants: Sequence[Mutant]) -> tuple[str, ...]:
+    """The module file's list, then mutants that only the manifest marks as required."""
+    listed = dict.fromkeys(settings.learner_tests.required_mutants)
+    return tuple({**listed, **dict.fromkeys(mutant.id for mutant in mutants if mutant.required)})
+
+
+def _fixtures(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[File, ...]:
+    paths = [path.removeprefix("course/fixtures/") for path in settings.fixtures.files]
+    return tuple(File(path, tree.read(f"fixtures/{path}", file, line)) for path in paths)
+
+
+# -- mutants and wheats ----------------------------------------------------------------------------------------------
+
+
+def _mutants(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Mutant, ...]:
+    file = f"mutants/{unit}/manifest.tsv"
+    rows = manifest.read(file, tree.read(file), unit)
+    return tuple(_mutant(tree, unit, row, {one.path: one.reference for one in files}) for row in rows)
+
+
+def _mutant(tree: _Tree, unit: str, row: manifest.Row, references: Mapping[str, bytes]) -> Mutant:
+    path = f"mutants/{unit}/{row.mid}.patch"
+    patch = tree.read(path, f"mutants/{unit}/manifest.tsv", row.at)
+    try:
+        changed = patches.apply(patch, references)
+    except patches.PatchError as error:
+        raise LoadError(path, error.line, error.reason) from error
+    _check_variant(path, changed, references, "the mutant")
+    return Mutant(
+        id=row.mid,
+        tier=row.tier,
+        operator=row.operator,
+        line=row.line,
+        required=row.required,
+        public=row.public,
+        private=row.private,
+        category=row.category,
+        files={**references, **changed},
+    )
+
+
+def _check_variant(path: str, changed: Mapping[str, bytes], references: Mapping[str, bytes], what: str) -> None:
+    """A variant must compile and must not be the reference again, comments and layout apart."""
+    same = True
+    for file, source in changed.items():
+        tree = parse(source)
+        if isinstance(tree, Unparsed):
+            raise LoadError(path, 0, f"{what} is no Python: {file} line {tree.line}: {tree.message}")
+        try:
+            compile(tree, file, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise LoadError(path, 0, f"{what} does not compile: {error}") from error
+        same = same and ast.dump(tree) == ast.dump(_parsed(file, references[file]))
+    if same:
+        raise LoadError(path, 0, f"{what} equals the reference")
+
+
+def _wheats(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Wheat, ...]:
+    """wheats/UNIT/ID.py for a unit of one file, or wheats/UNIT/ID/PATH; no folder means no wheats."""
+    folder = f"wheats/{unit}"
+    if not (tree.root / folder).is_dir():
+        return ()
+    references = {one.path: one.reference for one in files}
+    grouped: dict[str, dict[str, bytes]] = {}
+    for path, data in tree.folder(folder).items():
+        head, _, rest = path.partition("/")
+        if not path.endswith(".py"):
+            continue
+        wheat, target = (head, _wheat_target(rest, references)) if rest else (head.removesuffix(".py"), "")
+        if not rest and len(files) == 1:
+            target = files[0].path
+        if not target:
+            raise LoadError(f"{folder}/{path}", 0, "does not stand for one of the unit's files")
+        if target in grouped.setdefault(wheat, {}):
+            raise LoadError(f"{folder}/{path}", 0, f"the wheat {wheat} is there twice")
+        grouped[wheat][target] = data
+    for wheat, changed in grouped.items():
+        _check_variant(f"{folder}/{wheat}", changed, references, "the wheat")
+    return tuple(Wheat(wheat, {**references, **changed}) for wheat, changed in sorted(grouped.items()))
+
+
+def _wheat_target(path: str, references: Mapping[str, bytes]) -> str:
+    """The unit's file a path stands for: the path itself, or any end of it ("mha.py")."""
+    matching = [file for file in references if file == path or file.endswith(f"/{path}")]
+    return matching[0] if len(matching) == 1 else ""
+
+
+# -- companions ------------------------------------------------------------------------------------------------------
+
+
+def _companions(tree: _Tree, own: Sequence[str], contracts: Mapping[str, Contract]) -> dict[str, bytes]:
+    """Reference sources of modules with a contract and of what they import, those a module needs before itself.
+
+    Left out are the unit's own modules and every module that imports one of them, at whatever distance.
+    """
+    sources: dict[str, bytes] = {}
+    imports: dict[str, tuple[str, ...]] = {}
+    waiting = [*sorted(contracts), *own]
+    while waiting:
+        module = waiting.pop()
+        if module in sources:
+            continue
+        path = _path_of(module)
+        sources[module] = tree.reference(path)
+        imports[module] = tuple(_imported(tree, module, _parsed(path, sources[module])))
+        waiting.extend(imports[module])
+    dependent = set(own)
+    while more := {module for module in imports if module not in dependent and dependent & set(imports[module])}:
+        dependent |= more
+    return {module: sources[module] for module in _ordered(imports) if module not in dependent}
+
+
+def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
+    """Modules of the reference library that a module imports, anywhere in its source, in order."""
+    top = module.partition(".")[0]
+    package = module.split(".")[:-1]
+    for node in ast.walk(parsed):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            start = ".".join(part for part in (base, node.module) if part)
+            found = [start, *(f"{start}.{alias.name}" for alias in node.names)]
+        yield from (
+            name for name in found if name.partition(".")[0] == top and name != module and tree.has_reference(name)
+        )
+
+
+def _ordered(imports: Mapping[str, Sequence[str]]) -> list[str]:
+    """Modules, each after those it imports; iterative, and indifferent to cycles."""
+    done: dict[str, None] = {}
+    for start in sorted(imports):
+        stack = [(start, iter(imports[start]))]
+        open_modules = {start}
+        while stack:
+            module, rest = stack[-1]
+            following = next((name for name in rest if name not in done and name not in open_modules), None)
+            if following is None:
+                done[module] = None
+                stack.pop()
+            else:
+                open_modules.add(following)
+                stack.append((following, iter(imports[following])))
+    return list(done)
+
+
+# -- digests ---------------------------------------------------------------------------------------------------------
+
+
+def _graded(
+    tree: _Tree,
+    unit: str,
+    module: bytes,
+    files: Sequence[UnitFile],
+    contracts: Mapping[str, Contract],
+    companions: Mapping[str, bytes],
+    laid: Sequence[File],
+    mutants: Sequence[Mutant],
+    wheats: Sequence[Wheat],
+    free: str,
+) -> Iterator[tuple[str, bytes]]:
+    """Everything the grade depends on, each under a name of its own."""
+    yield "module", module
+    yield "freedoms", free.encode()
+    yield from ((f"reference/{one.path}", one.reference) for one in files)
+    yield from ((f"contract/{name}", contract.source.encode()) for name, contract in contracts.items())
+    yield from ((f"companion/{name}", data) for name, data in companions.items())
+    yield from ((f"laid/{file.path}", file.data) for file in laid)
+    for mutant in mutants:
+        told = (
+            mutant.tier,
+            mutant.operator,
+            mutant.line,
+            mutant.required,
+            mutant.public,
+            mutant.private,
+            mutant.category,
+        )
+        yield f"mutant/{mutant.id}", repr(told).encode()
+        yield from ((f"mutant/{mutant.id}/{path}", data) for path, data in mutant.files.items())
+    for wheat in wheats:
+        yield from ((f"wheat/{wheat.id}/{path}", data) for path, data in wheat.files.items())
+    oracle = f"oracle/{unit}"
+    if (tree.root / oracle).is_dir():
+        yield from ((f"{oracle}/{path}", data) for path, data in tree.folder(oracle).items())
+
+
+def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over named parts in the order of their names."""
+    total = hashlib.sha256()
+    for name, data in sorted(parts):
+        for piece in (name.encode(), data):
+            total.update(len(piece).to_bytes(8, "big"))
+            total.update(piece)
+    return total.hexdigest()
