@@ -1,0 +1,264 @@
+"""What the API answers with, as published in OpenAPI: rows and units go in, JSON models come out."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from grader.report import IntakeEntry, Verdict
+from grader.unit import Unit
+from service import runs
+from service.submissions import Stored
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ProgressAnswer(Answer):
+    phase: str
+    done: int
+    total: int
+
+
+class SubmissionLinks(Answer):
+    self: str
+    events: str | None = Field(description="null: this service offers no event stream; ask `self` again")
+    report: str
+
+
+class SubmissionAnswer(Answer):
+    """Where a submission stands: the answer to a POST and to every status request."""
+
+    id: str
+    unit: str
+    status: runs.Status
+    position: int | None = Field(description="place among those that wait; 1 is next")
+    estimate_seconds: float | None = Field(description="until the report; null while there is nothing to go by")
+    progress: ProgressAnswer | None
+    attempts_left: int | None = Field(description="null: unlimited")
+    links: SubmissionLinks
+    intake: tuple[IntakeEntry, ...] = Field(description="what was dropped or renamed, and why")
+
+
+class UnitLinks(Answer):
+    self: str
+    page: str
+    submissions: str
+    course_tests: str
+
+
+class UnitSummary(Answer):
+    id: str
+    title: str
+    files: tuple[str, ...] = Field(description="what a student writes, as paths in the student's repository")
+    links: UnitLinks
+
+
+class UnitProblemAnswer(Answer):
+    unit: str
+    file: str
+    line: int
+    reason: str
+
+
+class UnitList(Answer):
+    units: tuple[UnitSummary, ...]
+    problems: tuple[UnitProblemAnswer, ...] = Field(description="units of the course tree that could not be loaded")
+
+
+class FieldAnswer(Answer):
+    name: str
+    path: str
+    required: bool
+    repeatable: bool
+
+
+class LimitsAnswer(Answer):
+    upload_bytes: int
+    course_test_seconds: float = Field(description="wall seconds one course test may take")
+    suite_cpu_seconds: float = Field(description="CPU seconds one run of your tests may take on the reference")
+
+
+class CourseTestAnswer(Answer):
+    id: str
+    kind: str
+    why: str
+    chapter: str
+    path: str
+
+
+class FreedomAnswer(Answer):
+    id: str
+    says: str
+
+
+class ErratumAnswer(Answer):
+    printed: str
+    correct: str
+    note: str
+
+
+class UnitAnswer(Answer):
+    """What to build for a unit, and how it is judged."""
+
+    id: str
+    title: str
+    build: tuple[str, ...]
+    contract: dict[str, str] = Field(description="the .pyi of each of the unit's modules, by module name")
+    forbidden: tuple[str, ...]
+    fields: tuple[FieldAnswer, ...] = Field(description="of the multipart form to post")
+    tests_path: str
+    threshold: Share
+    required_mutants: int
+    mutants: int
+    limits: LimitsAnswer
+    attempts_left: int | None = Field(description="null: unlimited")
+    smoke: tuple[str, ...]
+    course_tests: tuple[CourseTestAnswer, ...]
+    freedoms: tuple[FreedomAnswer, ...]
+    errata: tuple[ErratumAnswer, ...]
+    links: UnitLinks
+
+
+class SubmissionRow(Answer):
+    id: str
+    unit: str
+    course: str
+    student: str | None
+    received_at: datetime
+    status: runs.Status
+    verdict: Verdict | None
+    score: Share | None
+    mutation_score: Share | None
+    attempts: int = Field(description="times the grading of this submission was begun")
+    links: SubmissionLinks
+
+
+class SubmissionPage(Answer):
+    submissions: tuple[SubmissionRow, ...]
+    next: str | None = Field(description="the next page; null on the last one")
+
+
+class ScoreBucket(Answer):
+    low: Share
+    high: Share
+    count: int
+
+
+class CourseTestStats(Answer):
+    id: str
+    graded: int
+    failed: int = Field(description="every outcome but passed")
+    outcomes: dict[str, int]
+
+
+class MutantStats(Answer):
+    id: str
+    graded: int
+    survived: int
+    statuses: dict[str, int]
+
+
+class DayStats(Answer):
+    day: str = Field(description="UTC, YYYY-MM-DD")
+    submissions: int
+    passed: int
+
+
+class StatsAnswer(Answer):
+    """What a class did with a unit."""
+
+    unit: str
+    course: str | None
+    submissions: int
+    students: int
+    statuses: dict[str, int]
+    verdicts: dict[str, int]
+    mean_score: Share | None
+    scores: tuple[ScoreBucket, ...] = Field(description="ten equal buckets; the last one includes 1")
+    course_tests: tuple[CourseTestStats, ...]
+    mutants: tuple[MutantStats, ...]
+    days: tuple[DayStats, ...]
+
+
+class Alive(Answer):
+    status: Literal["alive"] = "alive"
+
+
+class Ready(Answer):
+    ready: bool
+    missing: tuple[str, ...] = Field(description="what is missing to take in and grade submissions, in words")
+    workers: int
+
+
+def links_of(submission_id: str) -> SubmissionLinks:
+    here = f"/v1/submissions/{submission_id}"
+    return SubmissionLinks(self=here, events=None, report=f"{here}/report")
+
+
+def submission(stored: Stored, run: runs.RunState, place: int | None, seconds: float | None) -> SubmissionAnswer:
+    running = run.status is runs.Status.RUNNING
+    return SubmissionAnswer(
+        id=stored.id,
+        unit=stored.unit,
+        status=run.status,
+        position=place,
+        estimate_seconds=round(seconds, 1) if seconds is not None else None,
+        progress=ProgressAnswer(phase=run.phase, done=run.done, total=run.total) if running else None,
+        attempts_left=None,
+        links=links_of(stored.id),
+        intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
+    )
+
+
+def unit_links(unit: Unit) -> UnitLinks:
+    here = f"/v1/units/{unit.id}"
+    return UnitLinks(
+        self=here,
+        page=f"/units/{unit.id}",
+        submissions=f"{here}/submissions",
+        course_tests=f"{here}/course-tests",
+    )
+
+
+def unit_summary(unit: Unit) -> UnitSummary:
+    return UnitSummary(id=unit.id, title=unit.title, files=tuple(f.path for f in unit.files), links=unit_links(unit))
+
+
+def unit_answer(unit: Unit, upload_bytes: int) -> UnitAnswer:
+    fields = [FieldAnswer(name=f.stem, path=f.path, required=True, repeatable=False) for f in unit.files]
+    fields.append(FieldAnswer(name="tests", path=unit.tests_path, required=True, repeatable=True))
+    return UnitAnswer(
+        id=unit.id,
+        title=unit.title,
+        build=unit.build,
+        contract={name: contract.source for name, contract in unit.contract.items()},
+        forbidden=unit.forbidden,
+        fields=tuple(fields),
+        tests_path=unit.tests_path,
+        threshold=unit.threshold,
+        required_mutants=len(unit.required_mutants),
+        mutants=len(unit.mutants),
+        limits=LimitsAnswer(
+            upload_bytes=upload_bytes,
+            course_test_seconds=unit.test_seconds,
+            suite_cpu_seconds=unit.budget_cpu_seconds,
+        ),
+        attempts_left=None,
+        smoke=unit.smoke,
+        course_tests=tuple(
+            CourseTestAnswer(id=t.name, kind=t.kind, why=t.why, chapter=t.chapter, path=t.path)
+            for t in unit.course_tests
+        ),
+        freedoms=tuple(FreedomAnswer(id=f.id, says=f.says) for f in unit.freedoms),
+        errata=tuple(ErratumAnswer(printed=e.printed, correct=e.correct, note=e.note) for e in unit.errata),
+        links=unit_links(unit),
+    )
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,110 @@
+"""A database URL goes in; an engine whose transactions are what the service relies on comes out.
+
+On SQLite every transaction begins IMMEDIATE, so that a writer waits for its turn instead of failing half way;
+readers say so and begin deferred. The journal is WAL, so that readers never wait; synchronous is FULL, because an
+acknowledged submission must survive a power cut. (docs/decisions/0061)
+"""
+
+import fcntl
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.settings import Settings
+
+BUSY_MILLISECONDS = 30_000
+
+
+def open_engine(url: str) -> sa.Engine:
+    """An engine on `url`, sqlite:/// or postgresql+psycopg://."""
+    engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _set_up_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
+    # Not every SQLite is built with floor(); PostgreSQL has it.
+    connection.create_function("floor", 1, lambda x: None if x is None else math.floor(x), deterministic=True)
+    connection.isolation_level = None  # we begin transactions ourselves, see _begin_sqlite
+    for pragma in (
+        f"busy_timeout={BUSY_MILLISECONDS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    reads = connection.get_execution_options().get("reads", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction that only reads: it never waits for a writer."""
+    with engine.connect().execution_options(reads=True) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction that writes: committed at the end, rolled back by an exception."""
+    with engine.begin() as connection:
+        yield connection
+
+
+def insert_or_ignore(connection: sa.Connection, table: sa.Table, values: Mapping[str, object]) -> sa.Insert:
+    """An insert that leaves a row with the same key as it is, on either database."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(table).values(values).on_conflict_do_nothing()
+    return postgresql.insert(table).values(values).on_conflict_do_nothing()
+
+
+def migrate(settings: Settings) -> None:
+    """Bring our tables up to date. Processes that start together take turns."""
+    settings.data.mkdir(parents=True, exist_ok=True)
+    with locked(settings.data / "migrate.lock", wait_seconds=60):
+        config = Config()
+        config.set_main_option("script_location", str(files("service") / "migrations"))
+        config.attributes["url"] = settings.url
+        command.upgrade(config, "head")
+
+
+class Held(Exception):
+    """Another process holds the lock."""
+
+
+@contextmanager
+def locked(path: Path, wait_seconds: float = 0.0) -> Iterator[None]:
+    """Hold an exclusive lock on the file `path`; raises Held if another process keeps it for `wait_seconds`.
+
+    A POSIX record lock: the kernel lets go of it however the process ends, and no child inherits it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        give_up_at = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() >= give_up_at:
+                    raise Held(f"{path} is held by another process") from error
+                time.sleep(0.1)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,58 @@
+"""A unit and a submission go to the grader with this machine's sandbox; the report comes out."""
+
+import threading
+from collections.abc import Callable
+
+from sandbox.docker_engine import DockerSandbox
+from sandbox.process import ProcessSandbox
+
+from grader.conclude import About
+from grader.grade import Progress, grade
+from grader.report import Report
+from grader.submission import Submission
+from grader.unit import Unit
+from service.settings import Settings
+
+
+class SandboxGrading:
+    """Grades in the sandbox the settings name. It is opened once and kept, with its warm pool."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._sandbox: DockerSandbox | ProcessSandbox | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Raises SandboxError, saying what is missing."""
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = _sandbox(self._settings)
+
+    def grade(
+        self,
+        unit: Unit,
+        submission: Submission,
+        *,
+        seed: int,
+        about: About,
+        progress: Callable[[Progress], None],
+    ) -> Report:
+        self.open()
+        sandbox = self._sandbox
+        if sandbox is None:
+            raise RuntimeError("grading was closed")
+        return grade(unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress)
+
+    def close(self) -> None:
+        with self._lock:
+            sandbox, self._sandbox = self._sandbox, None
+        if isinstance(sandbox, DockerSandbox):
+            sandbox.close()
+
+
+def _sandbox(settings: Settings) -> DockerSandbox | ProcessSandbox:
+    if settings.sandbox == "process":
+        return ProcessSandbox(jobs=settings.jobs)
+    if settings.image:
+        return DockerSandbox(image=settings.image, jobs=settings.jobs, pool_size=settings.slots)
+    return DockerSandbox(jobs=settings.jobs, pool_size=settings.slots)

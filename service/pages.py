@@ -1,0 +1,41 @@
+"""The pages for people, without scripts: / says what this is, /units/UNIT what to build."""
+
+from importlib.resources import files
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from service import answers, wording
+from service.api import Served, Wanted
+
+router = APIRouter(include_in_schema=False)
+
+_templates = Environment(
+    loader=FileSystemLoader(str(files("service") / "templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@router.get("/", response_class=HTMLResponse)
+def start(request: Request, service: Served) -> HTMLResponse:
+    course = service.course
+    first = next(iter(course.units.values()), None)
+    page = _templates.get_template("start.html").render(
+        units=list(course.units.values()),
+        curl=wording.curl(first, str(request.base_url)) if first else "",
+        problems=course.problems,
+    )
+    return HTMLResponse(page)
+
+
+@router.get("/units/{unit}", response_class=HTMLResponse)
+def unit_page(request: Request, unit: Wanted, service: Served) -> HTMLResponse:
+    page = _templates.get_template("unit.html").render(
+        unit=answers.unit_answer(unit, service.settings.max_body_bytes),
+        curl=wording.curl(unit, str(request.base_url)),
+    )
+    return HTMLResponse(page)

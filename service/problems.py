@@ -1,0 +1,136 @@
+"""Whatever a request cannot be given goes in as a `Problem`; the RFC 9457 answer (or a plain page) comes out.
+
+Problem                      what a handler raises; `code` becomes the type /problems/<code>
+"""
+
+import html
+import http
+import logging
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457. `code` is stable and ends `type`; `detail` says what to do."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/not_found"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    message: str = Field(description="the same text as detail")
+    path: str = Field("", description="of the file concerned, as sent, where there is one")
+    request_id: str
+
+
+class Problem(Exception):
+    """An answer that is an error. `headers` and `more` go into the response as they are."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        path: str = "",
+        headers: Mapping[str, str] | None = None,
+        **more: object,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.path = path
+        self.headers = dict(headers or {})
+        self.more = more
+
+
+def response(request: Request, problem: Problem) -> Response:
+    """The problem as this client can read it: JSON, or a page for a browser that asked for one."""
+    title = http.HTTPStatus(problem.status).phrase
+    if _wants_page(request):
+        page = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+            f'<link rel="stylesheet" href="/static/style.css"><main><h1>{title}</h1>'
+            f'<p>{html.escape(problem.message)}</p><p><a href="/">Start page</a></p></main></html>'
+        )
+        return HTMLResponse(page, problem.status, headers=problem.headers)
+    details = ProblemDetails(
+        type=f"/problems/{problem.code}",
+        title=title,
+        status=problem.status,
+        detail=problem.message,
+        code=problem.code,
+        message=problem.message,
+        path=problem.path,
+        request_id=getattr(request.state, "request_id", ""),
+        **problem.more,
+    )
+    return JSONResponse(details.model_dump(), problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Turn every error of the application into a problem."""
+
+    @app.exception_handler(Problem)
+    def on_problem(request: Request, error: Problem) -> Response:
+        return response(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    def on_invalid(request: Request, error: RequestValidationError) -> Response:
+        wrong = [
+            {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]} for item in error.errors()
+        ]
+        text = "; ".join(f"{item['where']}: {item['message']}" for item in wrong)
+        return response(request, Problem(422, "invalid_request", f"The request is not valid. {text}.", errors=wrong))
+
+    @app.exception_handler(HTTPException)
+    def on_http(request: Request, error: HTTPException) -> Response:
+        code, message = _HTTP.get(error.status_code, ("http_error", str(error.detail)))
+        return response(
+            request, Problem(error.status_code, code, message.format(request=request), headers=error.headers)
+        )
+
+    @app.exception_handler(Exception)
+    def on_bug(request: Request, error: Exception) -> Response:
+        request_id = getattr(request.state, "request_id", "")
+        log.error("request %s failed", request_id, exc_info=error)
+        message = (
+            "Something failed on our side; nothing was lost that had been accepted. Try again, and if it happens "
+            f"again, tell the course staff the request id {request_id}."
+        )
+        return response(request, Problem(500, "internal_error", message))
+
+
+_HTTP = {
+    404: ("not_found", "There is nothing at {request.url.path}."),
+    405: ("method_not_allowed", "{request.method} is not possible at {request.url.path}."),
+}
+
+
+def _wants_page(request: Request) -> bool:
+    path = request.url.path
+    return not path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """The problem responses of a route, for OpenAPI."""
+    return {
+        status: {
+            "description": http.HTTPStatus(status).phrase,
+            "model": ProblemDetails,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+        }
+        for status in statuses
+    }

@@ -1,0 +1,172 @@
+"""A submission that intake has accepted goes in and is stored with its first run; it comes out again by its id."""
+
+import hashlib
+import json
+import secrets
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from grader.submission import IntakeNote, Submission
+from sandbox.records import File
+from service.database import insert_or_ignore
+from service.queue import Queue
+from service.runs import Status
+from service.tables import blobs, courses, files, runs, submissions
+
+PRIORITY_CLASS = 1000  # of a student's own submission; an unset priority would be 0 and jump the queue
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is known of a submission without its files and its report."""
+
+    id: str
+    unit: str
+    course: str
+    student: str | None
+    token: str
+    received_at: float
+    digest: str
+    notes: tuple[IntakeNote, ...]
+    run: str
+
+
+def new_id() -> str:
+    """128 random bits: an id cannot be guessed, and needs no other secret."""
+    return secrets.token_hex(16)
+
+
+def course_exists(connection: sa.Connection, course: str) -> bool:
+    return connection.execute(sa.select(courses.c.id).where(courses.c.id == course)).first() is not None
+
+
+def add(
+    connection: sa.Connection,
+    queue: Queue,
+    submission: Submission,
+    *,
+    course: str,
+    student: str | None,
+    token: str,
+    now: float,
+) -> Stored:
+    """Store a submission, its files and its first run, and enqueue it: all of it, or nothing if that fails."""
+    stored = Stored(
+        id=new_id(),
+        unit=submission.unit,
+        course=course,
+        student=student,
+        token=token,
+        received_at=now,
+        digest=submission.digest,
+        notes=submission.notes,
+        run=new_id(),
+    )
+    priority = PRIORITY_CLASS + min(_unfinished(connection, student, token), 999)
+    connection.execute(
+        submissions.insert().values(
+            id=stored.id,
+            unit=stored.unit,
+            course=course,
+            student=student,
+            token=token,
+            received_at=now,
+            digest=stored.digest,
+            notes=json.dumps([asdict(note) for note in stored.notes]),
+            run=stored.run,
+        )
+    )
+    _add_files(connection, stored.id, submission)
+    connection.execute(
+        runs.insert().values(
+            id=stored.run,
+            submission=stored.id,
+            status=Status.QUEUED.value,
+            priority=priority,
+            queued_at=now,
+            attempts=0,
+            phase="",
+            done=0,
+            total=0,
+        )
+    )
+    queue.submit(connection, stored.run, priority)
+    return stored
+
+
+def find(connection: sa.Connection, submission_id: str) -> Stored | None:
+    query = sa.select(submissions).where(submissions.c.id == submission_id)
+    row = connection.execute(query).one_or_none()
+    return _stored(row) if row is not None else None
+
+
+def of_run(connection: sa.Connection, run_id: str) -> Stored | None:
+    query = sa.select(submissions).join(runs, runs.c.submission == submissions.c.id)
+    row = connection.execute(query.where(runs.c.id == run_id)).one_or_none()
+    return _stored(row) if row is not None else None
+
+
+def load(connection: sa.Connection, stored: Stored) -> Submission:
+    """The submission as intake left it."""
+    query = (
+        sa.select(files.c.kind, files.c.path, blobs.c.data)
+        .join(blobs, blobs.c.digest == files.c.digest)
+        .where(files.c.submission == stored.id)
+        .order_by(files.c.kind, files.c.path)
+    )
+    rows = [(row.kind, row.path, zlib.decompress(row.data)) for row in connection.execute(query)]
+    return Submission(
+        unit=stored.unit,
+        files={path: data for kind, path, data in rows if kind == "unit"},
+        tests=tuple(File(path, data) for kind, path, data in rows if kind == "test"),
+        notes=stored.notes,
+    )
+
+
+def _unfinished(connection: sa.Connection, student: str | None, token: str) -> int:
+    owner = submissions.c.student == student if student is not None else submissions.c.token == token
+    query = (
+        sa.select(sa.func.count())
+        .select_from(runs.join(submissions, submissions.c.id == runs.c.submission))
+        .where(owner, runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value]))
+    )
+    return connection.execute(query).scalar_one()
+
+
+def _add_files(connection: sa.Connection, submission_id: str, submission: Submission) -> None:
+    parts: list[tuple[str, str, bytes]] = [("unit", path, data) for path, data in submission.files.items()]
+    parts += [("test", file.path, file.data) for file in submission.tests]
+    digests = [hashlib.sha256(data).hexdigest() for _, _, data in parts]
+    _add_blobs(connection, {digest: data for digest, (_, _, data) in zip(digests, parts, strict=True)}.items())
+    connection.execute(
+        files.insert(),
+        [
+            {"submission": submission_id, "kind": kind, "path": path, "digest": digest}
+            for digest, (kind, path, _) in zip(digests, parts, strict=True)
+        ],
+    )
+
+
+def _add_blobs(connection: sa.Connection, contents: Iterable[tuple[str, bytes]]) -> None:
+    for digest, data in contents:
+        known = sa.select(blobs.c.digest).where(blobs.c.digest == digest)
+        if connection.execute(known).first() is None:
+            values = {"digest": digest, "data": zlib.compress(data), "byte_count": len(data)}
+            connection.execute(insert_or_ignore(connection, blobs, values))
+
+
+def _stored(row: sa.Row[tuple[object, ...]]) -> Stored:
+    return Stored(
+        id=row.id,
+        unit=row.unit,
+        course=row.course,
+        student=row.student,
+        token=row.token,
+        received_at=row.received_at,
+        digest=row.digest,
+        notes=tuple(IntakeNote(**note) for note in json.loads(row.notes)),
+        run=row.run,
+    )

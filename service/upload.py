@@ -1,0 +1,94 @@
+"""A multipart body goes in, counted as it arrives; its files and its text fields come out.
+
+Nothing is written to disk, and a body over the limit is refused when it passes it, whatever Content-Length said.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+
+from fastapi import Request
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
+
+from grader.submission import Upload
+from service.problems import Problem
+
+MAX_FILES = 1000
+MAX_FIELDS = 16
+MAX_FIELD_BYTES = 64 * 2**10
+
+
+@dataclass(frozen=True)
+class Form:
+    """`files` and `fields` by name, each in the order sent."""
+
+    files: Mapping[str, tuple[Upload, ...]]
+    fields: Mapping[str, tuple[str, ...]]
+
+
+class _InMemory(MultiPartParser):
+    spool_max_size = 2**31  # the body's own limit is far below: never spool to disk
+
+
+async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -> Form:
+    """Read the body as multipart/form-data; raises Problem 400, 408, 411, 413 or 415."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "multipart/form-data":
+        raise Problem(
+            415,
+            "unsupported_media_type",
+            f"Send the files as multipart/form-data (curl -F does), not as {media_type or 'nothing'}.",
+        )
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared[:18]) > max_body_bytes:
+        raise _too_large(max_body_bytes)
+    parser = _InMemory(
+        request.headers,
+        _counted(request, max_body_bytes),
+        max_files=MAX_FILES,
+        max_fields=MAX_FIELDS,
+        max_part_size=MAX_FIELD_BYTES,
+    )
+    try:
+        async with asyncio.timeout(max_seconds):
+            form = await parser.parse()
+    except TimeoutError as error:
+        raise Problem(
+            408, "upload_too_slow", f"The upload took longer than {max_seconds:g} s. Send it again."
+        ) from error
+    except ClientDisconnect as error:
+        raise Problem(400, "upload_broken", "The connection closed before the upload was complete.") from error
+    except (MultiPartException, FormParserError) as error:
+        message = getattr(error, "message", "") or str(error)
+        raise Problem(400, "bad_multipart", f"The body is not readable multipart/form-data: {message}") from error
+    files: dict[str, tuple[Upload, ...]] = {}
+    fields: dict[str, tuple[str, ...]] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, UploadFile):
+            upload = Upload(value.filename or "", await value.read())
+            files[name] = (*files.get(name, ()), upload)
+        else:
+            fields[name] = (*fields.get(name, ()), value)
+    await form.close()
+    return Form(files, fields)
+
+
+async def _counted(request: Request, max_body_bytes: int) -> AsyncGenerator[bytes, None]:
+    seen = 0
+    async for chunk in request.stream():
+        seen += len(chunk)
+        if seen > max_body_bytes:
+            raise _too_large(max_body_bytes)
+        yield chunk
+
+
+def _too_large(max_body_bytes: int) -> Problem:
+    return Problem(
+        413,
+        "too_large",
+        f"The upload is larger than {max_body_bytes} bytes. Send only the unit's files and your tests.",
+        headers={"Connection": "close"},
+    )

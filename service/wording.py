@@ -1,0 +1,87 @@
+"""Every sentence the service itself says: values go in, text that says what to do next comes out."""
+
+from collections.abc import Iterable, Sequence
+
+from grader.unit import Unit
+from service.accounts import Role
+from service.runs import Status
+
+TOKEN_MISSING = (
+    "This needs a token. Send it as the header 'Authorization: Bearer TOKEN'; the course staff give you one "
+    "(autograder token create)."
+)
+TOKEN_INVALID = "This token is unknown, expired or revoked. Ask the course staff for a new one."
+SUBMISSION_UNKNOWN = "There is no such submission, or it is not yours."
+STUDENT_MISMATCH = (
+    "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
+)
+PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
+WORKER_MISSING = "worker: none is running, so nothing is graded; start one with 'autograder worker'"
+UNITS_MISSING = "course: no unit could be loaded; see the problems in /v1/units"
+
+
+def curl(unit: Unit, base_url: str, token: str = "$TOKEN") -> str:
+    """The command that submits this unit."""
+    files = " ".join(f"-F {file.stem}=@{file.stem}.py" for file in unit.files)
+    return (
+        f'curl -sS -H "Authorization: Bearer {token}" {files} -F tests=@tests.zip '
+        f"'{base_url.rstrip('/')}/v1/units/{unit.id}/submissions?wait=60'"
+    )
+
+
+def role_missing(role: Role) -> str:
+    return f"This is for teachers; your token has the role {role.value}."
+
+
+def unit_unknown(unit: str, known: Iterable[str]) -> str:
+    names = ", ".join(known) or "none"
+    return f"There is no unit {_shown(unit)}. This course has: {names}."
+
+
+def course_unknown(course: str) -> str:
+    return f"There is no course {_shown(course)}. Leave the field 'course' out for the default course."
+
+
+def field_is_file(name: str) -> str:
+    return f"'{name}' is a text field, but a file was sent. Send -F {name}=VALUE without an @."
+
+
+def field_repeated(name: str) -> str:
+    return f"'{name}' was sent more than once. Send it once."
+
+
+def field_invalid(name: str, most: int) -> str:
+    return f"'{name}' must be at most {most} printable characters."
+
+
+def file_as_text(name: str) -> str:
+    return f"'{name}' was sent as text, not as a file. With curl, put an @ before the file's name: -F {name}=@FILE."
+
+
+def file_missing(names: Sequence[str], command: str) -> str:
+    fields = " and ".join(f"'{name}'" for name in names)
+    return f"The form lacks the file field {fields}. Send: {command}"
+
+
+def field_unknown(names: Sequence[str], command: str) -> str:
+    fields = ", ".join(_shown(name) for name in names)
+    return f"This unit does not take the field {fields}. Send: {command}"
+
+
+def report_not_ready(status: Status) -> str:
+    if status is Status.CANCELLED:
+        return "This submission was cancelled before it was graded, so there is no report. Submit again."
+    return f"The submission is {status.value}; its report comes when it is done. Ask again in a moment."
+
+
+def not_waiting(status: Status) -> str:
+    return f"Only a submission that waits can be cancelled; this one is {status.value}."
+
+
+def database_missing(error: str) -> str:
+    return f"database: it does not answer ({error})"
+
+
+def _shown(text: str) -> str:
+    """Text from outside in quotes, cut, with odd characters escaped."""
+    return repr(text[:80])

@@ -1,0 +1,135 @@
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from fastapi import FastAPI
+from grader.unit import Course
+from service import accounts, database
+from service.accounts import Role
+from service.app import Service, create_app
+from service.queue import FakeQueue
+from service.settings import Settings
+from service.worker import FakeGrading, Grading, GradingWorker
+
+from tests.service import samples
+
+
+class Clock:
+    """UTC seconds that move when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Client:
+    """Sends requests straight into an application, which runs in a thread of its own."""
+
+    def __init__(self, app: FastAPI, portal: BlockingPortal) -> None:
+        self._portal = portal
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://grader.example")
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return self._portal.call(lambda: self._client.request(method, path, **options))
+
+
+class Bench:
+    """The application on a real database file, with the queue in the test's hands."""
+
+    def __init__(self, folder: Path, portal: BlockingPortal, course: Course | None = None, **settings: object) -> None:
+        self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
+        database.migrate(self.settings)
+        self.engine = database.open_engine(self.settings.url)
+        self.queue = FakeQueue()
+        self.clock = Clock()
+        self.course = course or samples.course()
+        self.service = Service(self.settings, self.engine, self.queue, self.course, self.clock)
+        self.app = create_app(self.service)
+        self.client = Client(self.app, portal)
+        self.tokens: dict[str, str] = {}
+        self.stop = threading.Event()
+
+    def token(self, role: str, student: str | None = None, expires_at: float | None = None) -> str:
+        """A token, the same one for the same role and student."""
+        key = f"{role}/{student}/{expires_at}"
+        if key not in self.tokens:
+            self.tokens[key] = accounts.new_secret()
+            with database.writing(self.engine) as connection:
+                accounts.create(
+                    connection,
+                    secret=self.tokens[key],
+                    role=Role(role),
+                    now=self.clock(),
+                    student=student,
+                    expires_at=expires_at,
+                )
+        return self.tokens[key]
+
+    def auth(self, who: str) -> dict[str, str]:
+        """Headers of "teacher", "lms", "admin", or of the student so named; none for "nobody"."""
+        if who == "nobody":
+            return {}
+        secret = self.token(who) if who in ("teacher", "lms", "admin") else self.token("student", who)
+        return {"Authorization": f"Bearer {secret}"}
+
+    def get(self, path: str, who: str = "admin") -> httpx.Response:
+        return self.client.request("GET", path, headers=self.auth(who))
+
+    def post(self, who: str = "ada", query: str = "", **fields: str) -> httpx.Response:
+        return self.client.request(
+            "POST", f"/v1/units/L0.0/submissions{query}", headers=self.auth(who), **samples.form(**fields)
+        )
+
+    def submitted(self, who: str = "ada", **fields: str) -> str:
+        """The id of a new submission."""
+        answer = self.post(who, **fields)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])
+
+    def worker(self, grading: Grading | None = None, name: str = "worker-1") -> GradingWorker:
+        return GradingWorker(
+            self.settings,
+            self.engine,
+            self.course,
+            grading or FakeGrading(samples.passes),
+            name=name,
+            stop=self.stop,
+            clock=self.clock,
+        )
+
+    def graded(self, worker: GradingWorker | None = None) -> None:
+        """Grade everything that was enqueued."""
+        worker = worker or self.worker()
+        while self.queue.submitted:
+            worker.grade_run(self.queue.submitted.pop(0))
+
+    def rows(self, table: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
+        with database.reading(self.engine) as connection:
+            return list(connection.execute(sa.select(table)))
+
+
+@pytest.fixture
+def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    benches: list[Bench] = []
+    with start_blocking_portal() as portal:
+
+        def make(course: Course | None = None, **settings: object) -> Bench:
+            benches.append(Bench(tmp_path / str(len(benches)), portal, course, **settings))
+            return benches[-1]
+
+        yield make
+    for bench in benches:
+        bench.engine.dispose()
+
+
+@pytest.fixture
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    return make_bench()
