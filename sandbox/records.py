@@ -86,9 +86,7 @@ class EndingKind(StrEnum):
 
     COMPLETE = "complete"  # wrote its end-of-run record and left by itself
     CPU_TIME = "cpu_time"  # used its CPU seconds up
-    NO_PROGRESS = (
-        "no_progress"  # its wall seconds passed without the CPU seconds being used: sleep or deadlock
-    )
+    NO_PROGRESS = "no_progress"  # its wall seconds passed without the CPU seconds being used: sleep or deadlock
     MEMORY = "memory"  # the kernel ended it for memory
     PROCESSES = "processes"  # ended while at its limit of processes
     DISK = "disk"  # filled its private disk
@@ -170,7 +168,7 @@ class CollectionError:
 
 @dataclass(frozen=True)
 class Record:
-    """What the run itself reported: the ids collected (before `only` and `skip`), outcomes in order, errors of collection."""
+    """What the run itself reported: ids collected (before `only` and `skip`), outcomes in order, errors of collection."""
 
     collected: tuple[str, ...] = ()
     items: tuple[TestItem, ...] = ()

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Builds the sandbox image, tagged autograder-sandbox:<digest of its inputs> and :latest. Does nothing when the image
+# of these inputs is there. BASE names another base image.
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+package="$(dirname "$here")"
+base="${BASE:-python:3.11-slim-bookworm}"
+python="${PYTHON:-python3}"
+
+inputs() {
+    echo "$here/Dockerfile"
+    echo "$here/requirements.lock"
+    echo "$package/__init__.py"
+    echo "$package/wire.py"
+    find "$package/inside" -name '*.py' | LC_ALL=C sort
+}
+
+digest() {
+    {
+        echo "$base"
+        inputs | while read -r file; do
+            echo "${file#"$package"/}"
+            sha256sum <"$file"
+        done
+    } | sha256sum | cut -c1-12
+}
+
+tag="autograder-sandbox:$(digest)"
+
+if docker image inspect "$tag" >/dev/null 2>&1; then
+    docker tag "$tag" autograder-sandbox:latest
+    echo "image: $tag is there already"
+    exit 0
+fi
+
+context="$(mktemp -d)"
+trap 'rm -rf "$context"' EXIT
+
+echo "image: fetching wheels"
+machine="$(uname -m)"
+"$python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes \
+    --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
+    --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
+    --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" \
+    --dest "$context/wheels" --requirement "$here/requirements.lock"
+
+echo "image: laying out the build context"
+cp "$here/Dockerfile" "$here/requirements.lock" "$context/"
+mkdir -p "$context/sandbox"
+cp "$package/__init__.py" "$package/wire.py" "$context/sandbox/"
+(cd "$package" && find inside -name '*.py' | tar -cf - -T -) | tar -C "$context/sandbox" -xf -
+
+if ! docker image inspect "$base" >/dev/null 2>&1; then
+    echo "image: pulling $base"
+    if ! docker pull --quiet "$base" >/dev/null 2>&1; then
+        echo "image: $base cannot be pulled; making a base instead"
+        AUTOGRADER_BASE_TAG=autograder-base:bookworm "$here/base.sh"
+        base=autograder-base:bookworm
+    fi
+fi
+
+echo "image: building on $base"
+if ! docker build --network none --build-arg "BASE=$base" --tag "$tag" "$context" >"$context/build.log" 2>&1; then
+    echo "image: the build failed; the end of its log:" >&2
+    tail -n 30 "$context/build.log" >&2
+    exit 1
+fi
+docker tag "$tag" autograder-sandbox:latest
+echo "image: $tag is ready"

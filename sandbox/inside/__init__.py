@@ -1,0 +1,10 @@
+"""What runs inside the sandbox: standard library, numpy, pytest and hypothesis, and nothing of ours but this and `wire`.
+
+supervisor   root, the only one that talks to the host; starts, watches and ends runs; never runs their code
+confine      the two ways of keeping runs apart: a uid each (container), a process tree each (without a container)
+procfs       what /proc says about processes and memory
+template     has imported and exercised everything a run needs; forks one child per run
+child        one run: gives up every right, receives its files and modules, runs pytest
+modules      imports modules from bytes in memory
+recorder     the pytest plugin that reports what happened, as it happens
+"""

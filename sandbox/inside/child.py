@@ -1,0 +1,210 @@
+"""One run: a fork of the template gives up its rights, receives what to run, runs pytest on it and leaves.
+
+Everything from `enter` on is done before the run's files and modules are received; nothing of theirs is in
+memory until this process can no longer reach anything that is not its own.
+"""
+
+import os
+import random
+import resource
+import secrets
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import hypothesis
+import numpy
+import pytest
+
+from sandbox.inside.modules import MemoryFinder, Source
+from sandbox.inside.recorder import Place, Recorder, options
+from sandbox.wire import Header, decode
+
+RECORD_FD = 3
+PACKAGE_FD = 4
+PROTECTED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the supervisor asks for: where, as whom, within which limits, and the run's descriptors."""
+
+    slot: str
+    uid: int | None
+    limits: dict[str, Any]
+    package_fd: int
+    record_fd: int
+    stdout_fd: int
+    stderr_fd: int
+
+
+def run(order: Order, finder: MemoryFinder) -> None:
+    """Make the run in this process, which is a fork of its own, and leave it: never returns."""
+    try:
+        directory = enter(order)
+        header, body = decode(read_all(PACKAGE_FD))
+        os.close(PACKAGE_FD)
+        status = run_suite(header, body, directory, finder)
+    except BaseException as error:
+        os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
+        status = 70
+    os._exit(status)  # without atexit: what a test left for later is not part of the run
+
+
+def enter(order: Order) -> str:
+    """Close what is not ours, lower the limits, become the run's user; returns its new private directory."""
+    os.setsid()
+    for number in PROTECTED:
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+    arrange_descriptors(order)
+    raise_oom_score()
+    lower_limits(order)
+    if order.uid is not None:
+        os.setgroups([order.uid])
+        os.setresgid(order.uid, order.uid, order.uid)
+        os.setresuid(order.uid, order.uid, order.uid)
+    os.umask(0o077)
+    directory = f"{order.slot}/{secrets.token_hex(8)}"
+    os.mkdir(directory, 0o700)
+    os.chdir(directory)
+    return directory
+
+
+def arrange_descriptors(order: Order) -> None:
+    """Leave open: 0 the null device, 1 and 2 the run's streams, 3 its record, 4 its package."""
+    wanted = (order.stdout_fd, order.stderr_fd, order.record_fd, order.package_fd)
+    high = [os.dup2(fd, 64 + index) for index, fd in enumerate(wanted)]  # out of each other's way
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    for fd, target in zip(high, (1, 2, RECORD_FD, PACKAGE_FD), strict=True):
+        os.dup2(fd, target)
+    os.set_inheritable(RECORD_FD, False)
+    os.set_inheritable(PACKAGE_FD, False)
+    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+
+
+def raise_oom_score() -> None:
+    """If the container runs out of memory, a run goes before the template and the supervisor."""
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
+
+
+def lower_limits(order: Order) -> None:
+    limits = order.limits
+    cpu_seconds = int(limits["cpu_seconds"]) + 2  # the supervisor, which sees all processes, comes first
+    lower(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)
+    lower(resource.RLIMIT_AS, limits["memory_bytes"])
+    lower(resource.RLIMIT_FSIZE, limits["file_bytes"])
+    lower(resource.RLIMIT_NOFILE, limits["open_files"])
+    lower(resource.RLIMIT_CORE, 0)
+    lower(resource.RLIMIT_MSGQUEUE, 0)
+    lower(resource.RLIMIT_MEMLOCK, 0)
+    if order.uid is not None:
+        lower(resource.RLIMIT_NPROC, limits["processes"])
+
+
+def lower(kind: int, soft: int, hard: int | None = None) -> None:
+    """Set a limit, or keep the one there is if that is lower."""
+    most = resource.getrlimit(kind)[1]
+    wanted = (soft, soft if hard is None else hard)
+    resource.setrlimit(kind, wanted if most == resource.RLIM_INFINITY else (min(wanted[0], most), min(wanted[1], most)))
+
+
+def run_suite(header: Header, body: bytes, directory: str, finder: MemoryFinder) -> int:
+    """Lay the files, install the modules, run pytest; returns the process's exit code: 0 if the record is whole."""
+    suite = header["suite"]
+    blobs = Blobs(body)
+    for path, size in header["files"]:
+        lay(directory, path, blobs.take(size))
+    finder.install([Source(*description, data=blobs.take(size)) for *description, size in header["modules"]])
+    root = f"{directory}/{suite['root']}".rstrip("/")
+    os.makedirs(root, exist_ok=True)
+    prepare_process(directory, suite)
+    recorder = Recorder(
+        write_record,
+        Place(directory, root, frozenset(finder.visible)),
+        only=suite["only"],
+        skip=suite["skip"],
+        stop_at_first_failure=suite["stop_at_first_failure"],
+        messages=suite["messages"],
+    )
+    status = pytest.main([*options(root), f"--basetemp={directory}/tmp", root], plugins=[recorder])
+    flush_streams()
+    recorder.end(int(status))
+    return 0
+
+
+def prepare_process(directory: str, suite: dict[str, Any]) -> None:
+    """The environment, paths and generators that every run starts with."""
+    environment = {name: value.replace("{dir}", directory) for name, value in suite["environment"]}
+    own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    kept = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
+    os.environ.clear()
+    os.environ.update({**kept, **own, **environment})
+    tempfile.tempdir = None
+    sys.path += [f"{directory}/{path}" for path in suite["path_dirs"]]
+    random.seed(0)
+    numpy.random.seed(0)
+
+
+KEPT_VARIABLES = (
+    "PATH",
+    "LANG",
+    "PYTHONHASHSEED",
+    "PYTHONDONTWRITEBYTECODE",
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+)
+
+
+def settle_hypothesis() -> None:
+    """Equal runs draw equal examples: no clock, no memory of earlier runs."""
+    hypothesis.settings.register_profile("autograder", derandomize=True, deadline=None, database=None)
+    hypothesis.settings.load_profile("autograder")
+
+
+class Blobs:
+    """The parts of a body, taken in order."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = memoryview(body)
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        self._at += size
+        return bytes(self._body[self._at - size : self._at])
+
+
+def lay(directory: str, path: str, data: bytes) -> None:
+    relative = PurePosixPath(path)
+    if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+        raise ValueError(f"not a path inside the run's directory: {path!r}")
+    target = f"{directory}/{relative}"
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "xb") as file:
+        file.write(data)
+
+
+def write_record(line: bytes) -> None:
+    view = memoryview(line)
+    while view:
+        view = view[os.write(RECORD_FD, view) :]
+
+
+def read_all(fd: int) -> bytes:
+    parts = []
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # a test may have closed or replaced it
+            continue

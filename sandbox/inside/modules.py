@@ -1,0 +1,82 @@
+"""Imports modules from source held in memory: nothing of theirs lies on disk, and each source is dropped once compiled.
+
+The packages above a module need no source of their own: they are namespace packages unless given.
+"""
+
+import importlib.abc
+import importlib.machinery
+import linecache
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import CodeType, ModuleType
+
+
+@dataclass(frozen=True)
+class Source:
+    name: str
+    filename: str
+    visible: bool
+    data: bytes
+
+
+class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._packages: set[str] = set()
+        self._codes: dict[str, CodeType] = {}
+        self._filenames: dict[str, str] = {}
+        self.visible: set[str] = set()
+        """file names of the modules whose source tracebacks may show"""
+
+    def install(self, sources: Sequence[Source]) -> None:
+        """Make the sources importable, ahead of everything else; one replaces a module of its name already imported.
+
+        Modules imported before that hold the replaced one keep it.
+        """
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+        for source in sources:
+            self._sources[source.name] = source
+            self._codes.pop(source.name, None)
+            self._filenames[source.name] = source.filename
+            parents = source.name.split(".")[:-1]
+            self._packages |= {".".join(parents[: count + 1]) for count in range(len(parents))}
+            _forget(source.name)
+            linecache.cache.pop(source.filename, None)
+            self.visible.discard(source.filename)
+            if source.visible:
+                self.visible.add(source.filename)
+                text = source.data.decode("utf-8", "replace")
+                linecache.cache[source.filename] = (len(text), None, text.splitlines(True), source.filename)
+
+    def find_spec(
+        self, name: str, path: object = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name in self._filenames:
+            spec = importlib.machinery.ModuleSpec(
+                name, self, origin=self._filenames[name], is_package=name in self._packages
+            )
+            spec.has_location = True
+            return spec
+        if name in self._packages:
+            return importlib.machinery.ModuleSpec(name, None, is_package=True)
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self._code(module.__name__), module.__dict__)
+
+    def _code(self, name: str) -> CodeType:
+        # Kept, so that a reload works without the source.
+        if name not in self._codes:
+            source = self._sources[name]
+            self._codes[name] = compile(source.data, source.filename, "exec", dont_inherit=True)
+            del self._sources[name]
+        return self._codes[name]
+
+
+def _forget(name: str) -> None:
+    sys.modules.pop(name, None)
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules and hasattr(sys.modules[parent], child):
+        delattr(sys.modules[parent], child)

@@ -1,0 +1,298 @@
+"""A pytest plugin: what a run's tests do comes in through pytest's hooks, lines of JSON leave through a descriptor.
+
+    {"event": "collected", "ids": [...]}            before `only` and `skip`; more than one when there are many
+    {"event": "error", "path", "message", "where"}  a file that could not be collected
+    {"event": "start", "id"}                        a test begins: if no outcome follows, the run ended in it
+    {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}
+    {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a run that was not cut short
+
+Reports are built here, not by pytest, because its tracebacks cost more than most tests.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import pytest
+from _pytest.reports import CollectReport, TestReport
+
+ID_CHARACTERS = 400
+MESSAGE_CHARACTERS = 2000
+IDS_PER_LINE = 200
+
+RESOURCE_OF_ERRNO = {
+    errno.EAGAIN: "processes",
+    errno.ENOMEM: "memory",
+    errno.ENOSPC: "disk",
+    errno.EFBIG: "file_size",
+    errno.EMFILE: "open_files",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What turns a run's own paths into paths that are equal in equal runs."""
+
+    directory: str
+    root: str
+    visible: frozenset[str] = frozenset()
+
+    def scrub(self, text: str) -> str:
+        text = text.replace(self.root + "/", "").replace(self.directory + "/", "").replace(self.directory, ".")
+        return re.sub(r"\b0x[0-9a-fA-F]{4,}\b", "0x…", text)
+
+    def relative(self, filename: str) -> str | None:
+        """The file as its author knows it; None for a file that is not theirs to see."""
+        if filename in self.visible:
+            return filename
+        for base in (self.root, self.directory):
+            if filename.startswith(base + "/"):
+                return filename[len(base) + 1 :]
+        return None
+
+
+class Recorder:
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        place: Place,
+        only: Sequence[str] = (),
+        skip: Sequence[str] = (),
+        stop_at_first_failure: bool = False,
+        messages: bool = True,
+    ) -> None:
+        self._write = write
+        self._place = place
+        self._only = frozenset(only)
+        self._skip = frozenset(skip)
+        self._stop = stop_at_first_failure
+        self._messages = messages
+        self._pid = os.getpid()
+        self._reports: list[TestReport] = []
+        self._selected = 0
+        self._ran = 0
+        self._interrupted = False
+
+    def emit(self, event: str, **fields: object) -> None:
+        line = json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
+        self._write(line)
+
+    def end(self, status: int) -> None:
+        self.emit(
+            "end", status=status, interrupted=self._interrupted, selected=self._selected, ran=self._ran
+        )
+
+    # What pytest calls, in this order.
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        # The streams are the tests' own: pytest's progress and summary stay out of them.
+        if reporter := config.pluginmanager.get_plugin("terminalreporter"):
+            config.pluginmanager.unregister(reporter)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, CollectReport, CollectReport]:
+        report = yield
+        call = getattr(report, "call", None)
+        if report.failed and call is not None and call.excinfo is not None:
+            error = call.excinfo.value
+            if isinstance(error, collector.CollectError) and error.__cause__ is not None:
+                error = error.__cause__
+            path = clean_id(collector.nodeid, self._place)
+            self.emit(
+                "error",
+                path=path,
+                message=message_of(error, self._place),
+                where=where_of(error, error.__traceback__, self._place),
+            )
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        ids = [self._id(item) for item in items]
+        for start in range(0, len(ids), IDS_PER_LINE):
+            self.emit("collected", ids=ids[start : start + IDS_PER_LINE])
+        if self._only or self._skip:
+            items[:] = [item for item, id in zip(items, ids, strict=True) if self._wanted(id)]
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._selected = len(session.items)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._reports = []
+        self.emit("start", id=clean_id(nodeid, self._place))
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> TestReport:
+        if os.getpid() != self._pid:
+            os._exit(1)  # a fork that a test made and that fell out of the test: it has nothing to report
+        outcome, longrepr = "passed", None
+        message, where, resource_met = "", "", None
+        if call.excinfo is not None:
+            error = call.excinfo.value
+            outcome = "failed"
+            if isinstance(error, pytest.skip.Exception):
+                outcome, message = "skipped", self._place.scrub(cap(str(error.msg)))
+                longrepr = (item.location[0], item.location[1] or 0, f"Skipped: {error.msg}")
+            else:
+                longrepr = type(error).__name__
+                if self._messages:
+                    message = message_of(error, self._place)
+                    where = where_of(error, call.excinfo.tb, self._place)
+                resource_met = resource_of(error)
+        report = TestReport(
+            item.nodeid,
+            item.location,
+            {name: 1 for name in item.keywords},
+            outcome,  # type: ignore[arg-type]
+            longrepr,  # type: ignore[arg-type]
+            call.when,
+            duration=call.duration,
+            start=call.start,
+            stop=call.stop,
+        )
+        report.autograder = (message, where, resource_met)  # type: ignore[attr-defined]
+        return report
+
+    def pytest_runtest_logreport(self, report: TestReport) -> None:
+        if type(report) is TestReport:  # subtests report too; the test they belong to fails with them
+            self._reports.append(report)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        outcome, telling = outcome_of(self._reports)
+        message, where, resource_met = getattr(telling, "autograder", ("", "", None))
+        reason = getattr(telling, "wasxfail", "")
+        if outcome in ("xfailed", "xpassed"):
+            message, where, resource_met = str(reason), "", None
+        elif telling is not None and telling.failed and not message and self._messages:
+            message = str(telling.longrepr)  # what pytest itself decided: a strict xfail that passed, failed subtests
+        self._ran += 1
+        self.emit(
+            "item",
+            id=clean_id(nodeid, self._place),
+            outcome=outcome,
+            seconds=round(sum(report.duration for report in self._reports), 6),
+            message=self._place.scrub(cap(message)),
+            where=where,
+            resource=resource_met,
+        )
+        self._failed = outcome in ("failed", "error")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        done = yield
+        if self._stop and self._failed:
+            item.session.shouldfail = "first failure"
+        return done
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self._interrupted = True  # pytest.exit comes here too
+
+    def _id(self, item: pytest.Item) -> str:
+        return clean_id(item.nodeid, self._place)
+
+    def _wanted(self, id: str) -> bool:
+        path, separator, rest = id.partition("::")
+        function = path + separator + rest.partition("[")[0]
+        return id not in self._skip and (not self._only or function in self._only)
+
+
+def clean_id(nodeid: str, place: Place) -> str:
+    """The node id without this run's paths, and short: of a longer one the end is replaced by a digest of it all."""
+    text = place.scrub(printable(nodeid))
+    if len(text) <= ID_CHARACTERS:
+        return text
+    return text[: ID_CHARACTERS - 17] + "~" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def outcome_of(reports: Sequence[TestReport]) -> tuple[str, TestReport | None]:
+    """A test's outcome, and which of its reports (set-up, call, tear-down) tells why."""
+    for report in reports:
+        if report.when == "call" and report.failed:
+            return "failed", report
+    for report in reports:
+        if report.failed:
+            return "error", report
+    for report in reports:
+        if report.skipped:
+            return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), report
+    for report in reports:
+        if report.when == "call" and hasattr(report, "wasxfail"):
+            return "xpassed", report
+    if any(report.when == "call" for report in reports):
+        return "passed", None
+    return "error", None
+
+
+def message_of(error: BaseException, place: Place) -> str:
+    """Exception type and text, with notes and the parts of a group, without addresses and private paths."""
+    parts = [f"{type(error).__qualname__}: {text_of(error)}".removesuffix(": ")]
+    parts += [str(note) for note in getattr(error, "__notes__", ())]
+    if isinstance(error, BaseExceptionGroup):
+        parts += [f"  {type(inner).__qualname__}: {text_of(inner)}" for inner in error.exceptions[:5]]
+    return place.scrub(cap("\n".join(parts)))
+
+
+def text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"(its text cannot be made: {type(problem).__name__})"
+
+
+def where_of(error: BaseException, trace: TracebackType | None, place: Place) -> str:
+    """path:line of the innermost frame in a file that the author may see; "" if there is none."""
+    where = ""
+    while trace is not None:
+        if path := place.relative(trace.tb_frame.f_code.co_filename):
+            where = f"{path}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename and (path := place.relative(error.filename)):
+        where = f"{path}:{error.lineno or 1}"
+    return printable(where)
+
+
+def resource_of(error: BaseException) -> str | None:
+    """The limit of ours that an exception speaks of, itself or what it was raised from."""
+    seen = 0
+    current: BaseException | None = error
+    while current is not None and seen < 20:
+        if isinstance(current, MemoryError):
+            return "memory"
+        if isinstance(current, OSError) and current.errno in RESOURCE_OF_ERRNO:
+            return RESOURCE_OF_ERRNO[current.errno]
+        if isinstance(current, RuntimeError) and "can't start new thread" in str(current):
+            return "processes"
+        current, seen = current.__cause__ or current.__context__, seen + 1
+    return None
+
+
+def cap(text: str) -> str:
+    """Head and tail of a long text; as valid, encodable characters."""
+    text = printable(text)
+    if len(text) <= MESSAGE_CHARACTERS:
+        return text
+    half = (MESSAGE_CHARACTERS - 5) // 2
+    return f"{text[:half]} ... {text[-half:]}"
+
+
+def printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def options(root: str) -> list[str]:
+    """pytest's arguments for a run: settings of ours, whatever configuration the upload carries."""
+    switches = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--tb=no", "-s"]
+    switches += ["--continue-on-collection-errors", "-p", "_hypothesis_pytestplugin"]
+    for plugin in ("cacheprovider", "faulthandler", "junitxml", "pastebin", "stepwise", "doctest"):
+        switches += ["-p", f"no:{plugin}"]
+    return switches

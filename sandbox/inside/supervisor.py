@@ -1,0 +1,342 @@
+"""The supervisor: orders come in as frames on stdin, what became of each run leaves as frames on stdout.
+
+It starts runs in slots, passes each its package, keeps what it writes, ends it at a limit, empties its slot, and
+reports what was seen. It judges nothing: `ending.py` does, on the host, from this evidence. One thread, one loop,
+no blocking but for the moment in which a slot is emptied. If anything here goes wrong it leaves with a traceback,
+and with it everything in its container: the host then starts another.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.inside.confine import Confinement, ProcessTrees, Tenant, UserIds
+from sandbox.inside.procfs import Process, oom_kills, processes
+from sandbox.wire import Frames, Header, encode, source_digest
+
+POLL_SECONDS = 0.02
+KEPT_BYTES = 32 << 10
+CHUNK_BYTES = 1 << 18
+MESSAGE_BYTES = 1 << 16
+SLOTS = "/slot"
+
+
+@dataclass
+class Capture:
+    """A stream of a run: its first and last `kept` bytes, and how many there were."""
+
+    fd: int
+    kept: int = KEPT_BYTES
+    total: int = 0
+    head: bytes = b""
+    tail: bytes = b""
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self.kept - len(self.head)
+        if room > 0:
+            self.head += data[:room]
+        if len(data) > room:
+            self.tail = (self.tail + data[max(room, 0) :])[-self.kept :]
+
+
+@dataclass
+class Active:
+    """A run in a slot. `reason` is why we ended it, `seen` what was measured then; empty while we did not."""
+
+    seq: int
+    number: int
+    tenant: Tenant
+    limits: dict[str, Any]
+    deadline: float
+    record: Capture
+    stdout: Capture
+    stderr: Capture
+    began: float = field(default_factory=time.monotonic)
+    oom_before: int = field(default_factory=oom_kills)
+    alone: bool = True
+    reason: str = ""
+    seen: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_processes: int = 0
+
+    @property
+    def captures(self) -> tuple[Capture, Capture, Capture]:
+        return self.record, self.stdout, self.stderr
+
+
+class Supervisor:
+    def __init__(self, control: socket.socket, sources: str, confine: Callable[[int], Confinement]) -> None:
+        self._control = control
+        self._sources = sources
+        self._confine = confine
+        self._confinement: Confinement
+        self._frames = Frames()
+        self._outgoing = bytearray()
+        self._nonce = ""
+        self._versions: dict[str, str] = {}
+        self._free: list[int] = []
+        self._active: dict[int, Active] = {}
+        self._selector = selectors.DefaultSelector()
+        self._finished = False
+
+    def serve(self) -> None:
+        """Work until the host closes our stdin; on the way out, end what still runs."""
+        os.set_blocking(0, False)
+        os.set_blocking(1, False)
+        self._selector.register(0, selectors.EVENT_READ, self._hear_host)
+        self._selector.register(self._control, selectors.EVENT_READ, self._hear_template)
+        next_poll = 0.0
+        try:
+            while not self._finished:
+                wait = max(0.0, next_poll - time.monotonic()) if self._active else None
+                for key, _ in self._selector.select(wait):
+                    key.data()
+                if self._active and time.monotonic() >= next_poll:
+                    self._watch()
+                    next_poll = time.monotonic() + POLL_SECONDS
+        finally:
+            for run in self._active.values():
+                self._confinement.evict(run.tenant)
+
+    # From and to the host.
+
+    def _hear_host(self) -> None:
+        data = os.read(0, CHUNK_BYTES)
+        self._finished = not data
+        for header, body in self._frames.feed(data):
+            frame, nonce = header.pop("frame"), header.pop("nonce")
+            if frame == "open":
+                self._open(nonce, header)
+            elif nonce != self._nonce:
+                raise RuntimeError("a frame of another session")
+            elif frame == "preload":
+                self._order({"do": "preload"}, body)
+            elif frame == "run":
+                self._start(header, body)
+            else:
+                raise RuntimeError(f"no such order: {frame}")
+
+    def _open(self, nonce: str, header: Header) -> None:
+        self._nonce = nonce
+        self._confinement = self._confine(header["uid_index"])
+        self._free = list(range(header["jobs"]))
+        self._say_ready()
+
+    def _say_ready(self) -> None:
+        if self._nonce and self._versions:
+            self._say("ready", sources=self._sources, **self._versions)
+
+    def _say(self, frame: str, body: bytes = b"", **fields: object) -> None:
+        self._outgoing += encode({"frame": frame, "nonce": self._nonce, **fields}, body)
+        self._write_host()
+
+    def _write_host(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._outgoing:
+                del self._outgoing[: os.write(1, self._outgoing[:CHUNK_BYTES])]
+        registered = 1 in self._selector.get_map()
+        if self._outgoing and not registered:
+            self._selector.register(1, selectors.EVENT_WRITE, self._write_host)
+        elif registered and not self._outgoing:
+            self._selector.unregister(1)
+
+    # From and to the template.
+
+    def _order(self, order: dict[str, object], package: bytes, fds: Sequence[int] = ()) -> None:
+        """Send an order with the reading end of a pipe for its package, and give away `fds` with it."""
+        read_end, write_end = os.pipe()
+        socket.send_fds(self._control, [json.dumps(order).encode()], [read_end, *fds])
+        for fd in (read_end, *fds):
+            os.close(fd)
+        os.set_blocking(write_end, False)
+        left = memoryview(package)
+
+        def feed() -> None:
+            nonlocal left
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    left = left[os.write(write_end, left[:CHUNK_BYTES]) :]
+                except BrokenPipeError:  # the run is dead already
+                    left = left[:0]
+            if not left:
+                self._close(write_end)
+
+        self._selector.register(write_end, selectors.EVENT_WRITE, feed)
+
+    def _hear_template(self) -> None:
+        data = self._control.recv(MESSAGE_BYTES)
+        if not data:
+            raise RuntimeError("the template is gone")
+        message = json.loads(data)
+        what = message.pop("what")
+        if what == "ready":
+            self._versions = message
+            self._say_ready()
+        elif what == "preloaded":
+            self._say("preloaded", **message)
+        elif what == "started":
+            self._active[message["seq"]].tenant.pid = message["pid"]
+        else:
+            self._finish(self._active[message["seq"]], message)
+
+    # A run, from start to finish.
+
+    def _start(self, header: Header, package: bytes) -> None:
+        number = self._free.pop()
+        tenant = self._confinement.admit(self._confinement.slot(number))
+        pipes = [os.pipe() for _ in range(3)]
+        record, stdout, stderr = (read_end for read_end, _ in pipes)
+        run = Active(
+            seq=header["seq"],
+            number=number,
+            tenant=tenant,
+            limits=header["limits"],
+            deadline=time.monotonic() + header["deadline_seconds"],
+            record=Capture(record, kept=header["limits"]["record_bytes"] + CHUNK_BYTES),
+            stdout=Capture(stdout),
+            stderr=Capture(stderr),
+        )
+        for capture in run.captures:
+            os.set_blocking(capture.fd, False)
+            self._selector.register(
+                capture.fd, selectors.EVENT_READ, lambda capture=capture: self._read(run, capture)
+            )
+        self._active[run.seq] = run
+        if len(self._active) > 1:
+            for other in self._active.values():
+                other.alone = False
+        order = {"do": "run", "seq": run.seq, "slot": tenant.slot, "uid": tenant.uid, "limits": run.limits}
+        self._order(order, package, [write_end for _, write_end in pipes])
+
+    def _read(self, run: Active, capture: Capture) -> bool:
+        """Take in one chunk of a stream; False at its end, or when it has nothing now."""
+        try:
+            data = os.read(capture.fd, CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._close(capture.fd)
+            capture.fd = -1
+            return False
+        capture.add(data)
+        written = run.stdout.total + run.stderr.total
+        if run.record.total > run.limits["record_bytes"]:
+            self._end(run, "record", run.record.total)
+        elif written > run.limits["output_bytes"]:
+            self._end(run, "output", written)
+        return True
+
+    def _watch(self) -> None:
+        """Look at what every run has used, and end those over a limit."""
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # orphans of runs are ours to bury
+                pass
+        snapshot = tuple(processes())
+        for run in tuple(self._active.values()):
+            self._watch_run(run, snapshot)
+
+    def _watch_run(self, run: Active, snapshot: Sequence[Process]) -> None:
+        members = self._confinement.members(run.tenant, snapshot)
+        count = sum(process.threads for process in members)
+        run.peak_processes = max(run.peak_processes, count)
+        run.cpu_seconds = max(run.cpu_seconds, sum(process.cpu_seconds for process in members))
+        now, limits = time.monotonic(), run.limits
+        disk_bytes, disk_files, _ = self._confinement.disk_use(run.tenant)
+        late = (
+            ("cpu_time", run.cpu_seconds, limits["cpu_seconds"])
+            if run.cpu_seconds >= limits["cpu_seconds"]
+            else ("no_progress", now - run.began, limits["wall_seconds"])
+        )
+        if count > limits["processes"] or (late[1] >= late[2] and count == limits["processes"]):
+            self._end(run, "processes", count)
+        elif late[1] >= late[2]:
+            self._end(run, late[0], late[1])
+        elif disk_bytes > limits["disk_bytes"]:
+            self._end(run, "disk", disk_bytes)
+        elif disk_files > limits["disk_files"]:
+            self._end(run, "disk", disk_files)
+        elif now >= run.deadline:
+            self._end(run, "deadline", now - run.began)
+
+    def _end(self, run: Active, reason: str, seen: float) -> None:
+        if not run.reason:
+            run.reason, run.seen = reason, seen
+            self._confinement.evict(run.tenant)
+
+    def _finish(self, run: Active, exit: dict[str, Any]) -> None:
+        wall_seconds = time.monotonic() - run.began
+        disk_full = self._confinement.disk_use(run.tenant)[2]
+        self._confinement.evict(run.tenant)
+        for capture in run.captures:
+            while capture.fd >= 0 and self._read(run, capture):
+                pass
+            if capture.fd >= 0:
+                self._close(capture.fd)
+        del self._active[run.seq]
+        self._free.append(run.number)
+        parts = [part for capture in run.captures for part in (capture.head, capture.tail)]
+        self._say(
+            "result",
+            b"".join(parts),
+            seq=run.seq,
+            reason=run.reason,
+            seen=run.seen,
+            status=exit["status"],
+            cpu_seconds=max(run.cpu_seconds, exit["cpu_seconds"]),
+            wall_seconds=wall_seconds,
+            peak_memory_bytes=exit["peak_memory_bytes"],
+            peak_processes=run.peak_processes,
+            disk_full=disk_full,
+            oom=oom_kills() > run.oom_before,
+            alone=run.alone,
+            totals=[capture.total for capture in run.captures],
+            parts=[len(part) for part in parts],
+        )
+
+    def _close(self, fd: int) -> None:
+        self._selector.unregister(fd)
+        os.close(fd)
+
+
+def main(arguments: Sequence[str], root: str) -> None:
+    """Fork the template, then supervise. `arguments`: "container", or "process" and a directory for the slots."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control, template_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    template_pid = os.fork()
+    if template_pid == 0:
+        control.close()
+        become_template(template_end, root)
+    template_end.close()
+
+    def confine(uid_index: int) -> Confinement:
+        if arguments[0] == "container":
+            return UserIds(SLOTS, uid_index)
+        return ProcessTrees(arguments[1], template_pid)
+
+    Supervisor(control, source_digest(Path(root) / "sandbox"), confine).serve()
+
+
+def become_template(control: socket.socket, root: str) -> None:
+    """Let go of the protocol's descriptors before anything else is imported; never returns."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    try:
+        from sandbox.inside.template import Template  # numpy and pytest stay out of the supervisor
+
+        Template(control, [root]).serve()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)

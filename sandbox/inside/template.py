@@ -1,0 +1,144 @@
+"""The process that runs are forked from: orders come from the supervisor over a socket, exits go back over it.
+
+It imports and exercises all that a run needs, then the submission's trusted modules, and never runs untrusted code.
+A container serves one submission, so this one process is template and zygote at once (decision 0031).
+
+    supervisor -> template                                      template -> supervisor
+                                                                ready {python, numpy, pytest, hypothesis}
+    preload {} + package                                        preloaded {error}
+    run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
+"""
+
+import json
+import os
+import platform
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy
+import pytest
+
+from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis
+from sandbox.inside.modules import MemoryFinder, Source
+from sandbox.inside.recorder import Place, Recorder, options
+from sandbox.wire import decode
+
+MESSAGE_BYTES = 1 << 16
+FDS_PER_MESSAGE = 4
+WARMUP = Path(__file__).parent / "warmup" / "warmup_suite.py"
+
+
+class Template:
+    def __init__(self, control: socket.socket, import_paths: Sequence[str]) -> None:
+        self._control = control
+        self._finder = MemoryFinder()
+        self._running: dict[int, int] = {}  # pid -> seq
+        for path in import_paths:
+            sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
+
+    def serve(self) -> None:
+        """Warm up, then follow orders until the supervisor is gone."""
+        warm_up()
+        self._tell("ready", **versions())
+        wake_in, wake_out = socket.socketpair()
+        for end in (wake_in, wake_out):
+            end.setblocking(False)
+        signal.set_wakeup_fd(wake_out.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._control, selectors.EVENT_READ)
+            selector.register(wake_in, selectors.EVENT_READ)
+            while True:
+                ready = [key.fileobj for key, _ in selector.select()]
+                if wake_in in ready:
+                    wake_in.recv(4096)
+                    self._report_exits()
+                if self._control in ready and not self._follow_order():
+                    return
+
+    def _follow_order(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, FDS_PER_MESSAGE)
+        if not data:
+            return False
+        order = json.loads(data)
+        if order["do"] == "preload":
+            self._tell("preloaded", error=self._preload(fds[0]))
+        else:
+            self._fork(order, fds)
+        for fd in fds:
+            os.close(fd)
+        return True
+
+    def _preload(self, package_fd: int) -> str:
+        header, body = decode(read_all(package_fd))
+        blobs = Blobs(body)
+        sources = [Source(*description, data=blobs.take(size)) for *description, size in header["modules"]]
+        try:
+            self._finder.install(sources)
+            for source in sources:
+                __import__(source.name)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _fork(self, order: dict[str, Any], fds: Sequence[int]) -> None:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            run(Order(order["slot"], order["uid"], order["limits"], *fds), self._finder)
+        self._running[pid] = order["seq"]
+        self._tell("started", seq=order["seq"], pid=pid)
+
+    def _report_exits(self) -> None:
+        while self._running:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            if pid in self._running:
+                self._tell(
+                    "exited",
+                    seq=self._running.pop(pid),
+                    status=os.waitstatus_to_exitcode(status),
+                    cpu_seconds=usage.ru_utime + usage.ru_stime,
+                    peak_memory_bytes=usage.ru_maxrss * 1024,
+                )
+
+    def _tell(self, what: str, **fields: object) -> None:
+        self._control.send(json.dumps({"what": what, **fields}).encode())
+
+
+def warm_up() -> None:
+    """Exercise pytest as a run does: its first pass imports and compiles more than its import."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    settle_hypothesis()
+    streams = os.dup(1), os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    recorder = Recorder(lambda line: None, Place(str(WARMUP.parent), str(WARMUP.parent)))
+    status = pytest.main([*options(str(WARMUP.parent)), str(WARMUP)], plugins=[recorder])
+    for saved, fd in zip(streams, (1, 2), strict=True):
+        os.dup2(saved, fd)
+        os.close(saved)
+    os.close(null)
+    if status != pytest.ExitCode.TESTS_FAILED:
+        raise RuntimeError(f"the warm-up suite ended with {status!r}")
+    sys.modules.pop(WARMUP.stem, None)
+    sys.path[:] = [path for path in sys.path if path != str(WARMUP.parent)]
+
+
+def versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "pytest": pytest.__version__,
+        "hypothesis": hypothesis.__version__,
+    }

@@ -1,0 +1,104 @@
+"""Runs as processes of this machine: limits hold, but nothing keeps a run from this user's files and processes.
+
+For developing units and for tests of what builds on a sandbox. `Environment.isolated` says False, and nothing that
+strangers send may run here.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.errors import EngineFailed
+from sandbox.records import Environment, Module
+from sandbox.session import StationSession
+from sandbox.station import Loss, Lost, SocketLine, Station
+
+ENTRY = Path(__file__).parent / "inside" / "__main__.py"
+LEAVE_SECONDS = 5.0
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+class ProcessSandbox:
+    def __init__(self, jobs: int = 2) -> None:
+        self._jobs = jobs
+
+    @contextmanager
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
+    ) -> Iterator[StationSession]:
+        session = StationSession(self._open, environment_of, preload, self._jobs, deadline_seconds)
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def _open(self) -> Station:
+        line = ProcessLine()
+        try:
+            return Station(line, self._jobs)
+        except Lost as error:
+            raise EngineFailed(f"the supervisor did not start: {error}; {line.close().text}") from error
+        except BaseException:
+            line.close()
+            raise
+
+
+def environment_of(station: Station) -> Environment:
+    versions = station.versions
+    return Environment(
+        "process", "", versions.python, versions.numpy, versions.pytest, versions.hypothesis, isolated=False
+    )
+
+
+class ProcessLine(SocketLine):
+    """A supervisor as a child process, in a directory of its own, which goes with it."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="autograder-", ignore_cleanup_errors=True)
+        self._log = tempfile.TemporaryFile()
+        ours, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-s", str(ENTRY), "process", self._directory.name],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=self._log,
+            env=ENVIRONMENT,
+            start_new_session=True,
+        )
+        theirs.close()
+        super().__init__(ours)
+
+    def kill(self) -> None:
+        # End of file tells the supervisor to end its runs, which are in sessions of their own, and itself.
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> Loss:
+        self.kill()
+        try:
+            self._process.wait(LEAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._connection.close()
+        self._log.seek(0)
+        text = self._log.read()[-4000:].decode("utf-8", "replace")
+        self._log.close()
+        self._directory.cleanup()
+        return Loss(False, f"exit {self._process.returncode}: {text}")

@@ -1,0 +1,263 @@
+"""One submission's runs: `Run`s come in, each is made by a supervisor somewhere, one `RunResult` each leaves.
+
+Whatever goes wrong with the place instead of with a run is dealt with here and not seen by the caller: a container
+that ran out of memory as a whole, or was lost, costs only time. Runs that were beside it are made again, alone.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count
+
+from sandbox.decode import decode_record
+from sandbox.ending import Evidence, ending_of
+from sandbox.errors import EngineFailed, SandboxError
+from sandbox.package import package_of
+from sandbox.records import Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
+from sandbox.station import Lost, Station
+from sandbox.wire import Header, WireError, expect
+
+GRACE_SECONDS = 20.0
+LOSSES_ALONE = 2
+PARTS = 6  # head and tail of record, stdout and stderr
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A run that is being made: which, and when silence about it means that the place is lost."""
+
+    index: int
+    until: float
+
+
+class StationSession:
+    """A `Session` over stations, which `open_station` makes: one, and another if that is lost."""
+
+    def __init__(
+        self,
+        open_station: Callable[[], Station],
+        environment: Callable[[Station], Environment],
+        preload: Sequence[Module],
+        jobs: int,
+        deadline_seconds: float,
+    ) -> None:
+        self._open_station = open_station
+        self._preload = tuple(preload)
+        self._jobs = jobs
+        self._deadline = time.monotonic() + deadline_seconds
+        self._cancelled = False
+        self._seq = count(1)
+        self._station: Station | None = None
+        self.environment = environment(self._ready_station())
+
+    def run(
+        self,
+        runs: Sequence[Run],
+        on_result: Callable[[RunResult], None] = lambda result: None,
+    ) -> tuple[RunResult, ...]:
+        return Batch(self, runs, on_result).make()
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if station := self._station:
+            station.line.kill()
+
+    def close(self) -> None:
+        self._drop_station()
+
+    # For the batch.
+
+    @property
+    def jobs(self) -> int:
+        return self._jobs
+
+    def left_seconds(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def start(self, index: int, run: Run, package: bytes) -> tuple[int, Flight]:
+        """Hand a run over; returns its number on the wire."""
+        seq, left = next(self._seq), self.left_seconds()
+        self._ready_station().send(
+            "run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left)
+        )
+        return seq, Flight(index, time.monotonic() + min(run.limits.wall_seconds, left) + GRACE_SECONDS)
+
+    def receive(self, until: float) -> tuple[Header, bytes]:
+        return self._ready_station().receive("result", until)
+
+    def lose_station(self) -> tuple[bool, str]:
+        """Give the station up; returns whether it ran out of memory, and words for the log."""
+        return self._drop_station()
+
+    def _ready_station(self) -> Station:
+        if self._station is None:
+            for attempt in (1, 2):
+                self._refuse_if_cancelled()
+                self._station = self._open_station()
+                try:
+                    if self._preload:
+                        self._station.preload(self._preload)
+                    break
+                except Lost as error:
+                    _, text = self._drop_station()
+                    if attempt == 2:
+                        raise EngineFailed(f"the sandbox was lost while it was prepared: {error}; {text}") from error
+                except BaseException:
+                    self._drop_station()
+                    raise
+        self._refuse_if_cancelled()
+        assert self._station is not None
+        return self._station
+
+    def _refuse_if_cancelled(self) -> None:
+        if self._cancelled:
+            raise SandboxError("the session was cancelled")
+
+    def _drop_station(self) -> tuple[bool, str]:
+        station, self._station = self._station, None
+        if station is None:
+            return False, ""
+        loss = station.line.close()
+        return loss.out_of_memory, loss.text
+
+
+class Batch:
+    """The runs of one call: which are waiting, which must be alone, which are being made."""
+
+    def __init__(
+        self, session: StationSession, runs: Sequence[Run], on_result: Callable[[RunResult], None]
+    ) -> None:
+        self._session = session
+        self._runs = runs
+        self._packages = [package_of(run) for run in runs]
+        self._on_result = on_result
+        self._results: dict[int, RunResult] = {}
+        self._waiting = deque(range(len(runs)))
+        self._alone: deque[int] = deque()
+        self._losses = [0] * len(runs)
+        self._flying: dict[int, Flight] = {}
+
+    def make(self) -> tuple[RunResult, ...]:
+        try:
+            while len(self._results) < len(self._runs):
+                self._step()
+        except BaseException:
+            # What was in flight must not be taken for a later batch's.
+            self._session.lose_station()
+            raise
+        return tuple(self._results[index] for index in range(len(self._runs)))
+
+    def _step(self) -> None:
+        try:
+            self._start_what_fits()
+            if self._flying:
+                until = min(flight.until for flight in self._flying.values())
+                self._land(*self._session.receive(until))
+        except Lost as error:
+            self._recover(error)
+
+    def _start_what_fits(self) -> None:
+        if self._session.left_seconds() <= 0:
+            for index in (*self._waiting, *self._alone):
+                self._keep(index, RunResult(self._runs[index].id, Ending(EndingKind.DEADLINE)))
+            self._waiting.clear()
+            self._alone.clear()
+        while self._waiting and len(self._flying) < self._session.jobs:
+            self._start(self._waiting)
+        if self._alone and not self._flying:
+            self._start(self._alone)
+
+    def _start(self, queue: deque[int]) -> None:
+        index = queue[0]
+        seq, flight = self._session.start(index, self._runs[index], self._packages[index])
+        queue.popleft()
+        self._flying[seq] = flight
+
+    def _land(self, header: Header, body: bytes) -> None:
+        try:
+            seq, evidence, streams = evidence_of(header, body)
+            flight = self._flying[seq]
+        except (WireError, KeyError) as error:
+            raise Lost(f"not a result: {error}") from error
+        del self._flying[seq]
+        if evidence.oom and not evidence.alone:
+            self._alone.append(flight.index)  # memory ran out, and it cannot be told through whose doing
+        else:
+            self._keep(flight.index, result_of(self._runs[flight.index], evidence, *streams))
+
+    def _recover(self, error: Lost) -> None:
+        """The station is lost: runs that were being made are made again, alone, in another."""
+        alone = len(self._flying) == 1
+        out_of_memory, text = self._session.lose_station()
+        if not self._flying:
+            raise EngineFailed(f"the sandbox was lost between runs: {error}; {text}") from error
+        for flight in self._flying.values():
+            self._losses[flight.index] += alone
+            if self._losses[flight.index] < LOSSES_ALONE:
+                self._alone.append(flight.index)
+            elif out_of_memory:
+                run = self._runs[flight.index]
+                ending = Ending(EndingKind.MEMORY, limit=run.limits.memory_bytes, detail="the container ran out")
+                self._keep(flight.index, RunResult(run.id, ending))
+            else:
+                raise EngineFailed(f"the sandbox was lost twice with one run: {error}; {text}") from error
+        self._flying.clear()
+
+    def _keep(self, index: int, result: RunResult) -> None:
+        self._results[index] = result
+        self._on_result(result)
+
+
+def evidence_of(header: Header, body: bytes) -> tuple[int, Evidence, tuple[bytes, Stream, Stream]]:
+    """Number, evidence and captures of a result frame; raises WireError if it is none."""
+    expect(
+        header,
+        seq=int,
+        reason=str,
+        seen=float,
+        status=int,
+        cpu_seconds=float,
+        wall_seconds=float,
+        peak_memory_bytes=int,
+        peak_processes=int,
+        disk_full=bool,
+        oom=bool,
+        alone=bool,
+        totals=list,
+        parts=list,
+    )
+    totals, parts, seq = header.pop("totals"), header.pop("parts"), header.pop("seq")
+    sizes_are_sound = (
+        len(parts) == PARTS
+        and len(totals) * 2 == PARTS
+        and all(type(size) is int and size >= 0 for size in (*parts, *totals))
+        and sum(parts) == len(body)
+    )
+    if not sizes_are_sound or (header["reason"] and header["reason"] not in set(EndingKind)):
+        raise WireError("sizes or reason that cannot be")
+    pieces, at = [], 0
+    for size in parts:
+        pieces.append(body[at : at + size])
+        at += size
+    record = pieces[0] + pieces[1]
+    stdout, stderr = stream_of(totals[1], *pieces[2:4]), stream_of(totals[2], *pieces[4:6])
+    return seq, Evidence(**header), (record, stdout, stderr)
+
+
+def stream_of(total: int, head: bytes, tail: bytes) -> Stream:
+    truncated = total > len(head) + len(tail)
+    gap = b"\n... [%d bytes left out] ...\n" % (total - len(head) - len(tail)) if truncated else b""
+    return Stream((head + gap + tail).decode("utf-8", "replace"), total, truncated)
+
+
+def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stderr: Stream) -> RunResult:
+    decoded = decode_record(record)
+    return RunResult(
+        run_id=run.id,
+        ending=ending_of(evidence, decoded, run.limits, run.suite.stop_at_first_failure),
+        record=decoded.record,
+        stdout=stdout,
+        stderr=stderr,
+        usage=Usage(evidence.cpu_seconds, evidence.wall_seconds, evidence.peak_memory_bytes),
+    )
