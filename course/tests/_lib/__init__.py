@@ -1,0 +1,1 @@
+"""Frozen helpers of the course tests: nothing here is written by a student or changes with one."""

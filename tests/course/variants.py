@@ -1,0 +1,170 @@
+"""Names of variants of a unit and a suite come in; which tests of the suite failed on each variant comes out.
+
+A variant is the reference, a wheat or a mutant of mha.py. It is laid over tinyllm by path order: tinyllm is a
+namespace package, so a folder that holds only tinyllm/xfmr/mha.py and stands earlier on sys.path wins. Every run is
+a forked child of one process that has numpy and pytest imported:
+
+    python variants.py RUNS.json     reads [{"overlay", "suite", "results"}, ...], writes each results file
+"""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = ROOT / "course"
+REFERENCE = ROOT / "tinyllm/xfmr/mha.py"
+COURSE_TESTS = COURSE / "tests/L5.3"
+STAFF_SUITE = COURSE / "ref/learner-tests/L5.3/python/tests/l5-3-mha"
+JOBS = 2
+CPU_SECONDS = 30  # of one run; a mutant that hangs is killed by the kernel
+
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened when a suite met a variant: test function names, parameters aggregated."""
+
+    passed: frozenset[str]
+    failed: frozenset[str]
+    messages: Mapping[str, str]  # of failed tests: what the assertion or exception said
+
+
+def manifest() -> list[dict[str, str]]:
+    """The rows of the unit's mutants."""
+    with (COURSE / "mutants/L5.3/manifest.tsv").open(newline="") as lines:
+        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def apply_patch(source: str, patch: str) -> str:
+    """`source` after a unified diff of one file; ValueError unless every line of context is exactly in its place."""
+    old, new, at = source.splitlines(keepends=True), [], 0
+    left_old = left_new = 0
+    for line in patch.splitlines(keepends=True)[2:]:
+        if not (left_old or left_new):
+            found = HUNK.match(line)
+            if found is None:
+                raise ValueError(f"not a hunk header: {line!r}")
+            start, left_old, left_new = int(found[1]) - 1, int(found[2] or 1), int(found[4] or 1)
+            new += old[at:start]
+            at = start
+            continue
+        if line[0] in " -":
+            if at >= len(old) or old[at] != line[1:]:
+                raise ValueError(f"line {at + 1} is not {line[1:]!r}")
+            at, left_old = at + 1, left_old - 1
+        if line[0] in " +":
+            new.append(line[1:])
+            left_new -= 1
+    if left_old or left_new:
+        raise ValueError("the last hunk is shorter than its header says")
+    return "".join(new + old[at:])
+
+
+def sources() -> dict[str, str]:
+    """mha.py of every variant: `reference`, `w01`… and the mutants' ids."""
+    reference = REFERENCE.read_text()
+    wheats = {path.name[:3]: path.read_text() for path in sorted((COURSE / "wheats/L5.3").glob("w*.py"))}
+    mutants = {
+        row["mid"]: apply_patch(reference, (COURSE / f"mutants/L5.3/{row['mid']}.patch").read_text())
+        for row in manifest()
+    }
+    return {"reference": reference, **wheats, **mutants}
+
+
+def run_suite(suite: Path, variants: Mapping[str, str]) -> dict[str, Run]:
+    """One run of `suite` per variant, by variant name."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        for name, source in variants.items():
+            unit = Path(folder, name, "tinyllm/xfmr/mha.py")
+            unit.parent.mkdir(parents=True)
+            unit.write_text(source)
+            runs.append(
+                {"overlay": str(Path(folder, name)), "suite": str(suite), "results": str(Path(folder, f"{name}.json"))}
+            )
+        plan = Path(folder, "runs.json")
+        plan.write_text(json.dumps(runs))
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment = (
+            os.environ
+            | threads
+            | {
+                "TINYLLM_FIXTURES": str(COURSE / "fixtures"),
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            }
+        )
+        subprocess.run([sys.executable, __file__, str(plan)], env=environment, check=True, cwd=folder)
+        return {name: _read(Path(folder, f"{name}.json")) for name in variants}
+
+
+def _read(results: Path) -> Run:
+    outcomes: dict[str, list[str | None]] = json.loads(results.read_text())
+    messages = {test: "\n".join(filter(None, said)) for test, said in outcomes.items() if any(said)}
+    return Run(frozenset(outcomes) - frozenset(messages), frozenset(messages), messages)
+
+
+def _fork_all(runs: Iterable[Mapping[str, str]]) -> None:
+    running = 0
+    for run in runs:
+        if running == JOBS:
+            os.wait()
+            running -= 1
+        if os.fork() == 0:
+            try:
+                _child(run)
+            finally:
+                os._exit(0)
+        running += 1
+    for _ in range(running):
+        os.wait()
+
+
+def _child(run: Mapping[str, str]) -> None:
+    """Run pytest here; a child that dies leaves no results file, which the parent cannot miss."""
+    import resource
+
+    import pytest
+
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    sys.path[:0] = [run["overlay"], str(COURSE / "tests"), str(ROOT)]
+    outcomes: dict[str, list[str | None]] = {}
+
+    class Recorder:
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            if report.when == "call" or not report.passed:
+                name = report.nodeid.split("::", 1)[1].partition("[")[0]
+                outcomes.setdefault(name, []).append(None if report.passed else _said(report))
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if not report.passed:
+                outcomes.setdefault("collection", []).append(str(report.longrepr))
+
+    # Plain asserts: rewriting the tests again in every child would cost more than running them.
+    options = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", run["suite"]]
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        pytest.main([*options, run["suite"]], plugins=[Recorder()])
+    Path(run["results"]).write_text(json.dumps(outcomes))
+
+
+def _said(report: Any) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message if crash else report.longrepr) or "failed"
+
+
+if __name__ == "__main__":
+    import numpy  # noqa: F401
+    import pytest  # noqa: F401
+
+    sys.dont_write_bytecode = True
+    _fork_all(json.loads(Path(sys.argv[1]).read_text()))
