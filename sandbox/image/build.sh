@@ -39,7 +39,7 @@ trap 'rm -rf "$context"' EXIT
 
 echo "image: fetching wheels"
 machine="$(uname -m)"
-"$python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes \
+"$python" -m pip download -qq --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes \
     --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
     --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" \

@@ -1,0 +1,339 @@
+"""Runs in Docker containers: a session comes in, a container of its own serves it and is removed.
+
+Containers come from a pool, warm, or are made when asked for. Each serves one session. What a container may do is in
+`options`, all of it; why is in decision 0032. Containers whose owner died are removed by `reap`.
+"""
+
+import atexit
+import contextlib
+import os
+import queue
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import requests.exceptions
+from docker.types import LogConfig, Ulimit
+
+from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
+from sandbox.records import Environment, Limits, Module
+from sandbox.session import StationSession
+from sandbox.station import Line, Loss, Lost, SocketLine, Station
+from sandbox.wire import WireError
+
+SECCOMP = Path(__file__).parent / "seccomp.json"
+LABEL = "autograder.sandbox"
+BOOT_LABEL = "autograder.boot"
+OWNER_LABEL = "autograder.owner"
+STREAM_PREFIX = struct.Struct(">BxxxI")
+STDOUT = 1
+LOG_BYTES = 4000
+EXIT_SECONDS = 3.0
+RETRY_SECONDS = 5.0
+FOREIGN_SECONDS = 3600.0
+
+ENGINE_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+
+
+class DockerSandbox:
+    """Opens sessions in containers. `close` it, or use it in a `with`, to remove what its pool holds.
+
+    client_or_url: a docker.DockerClient, the URL of an engine, or None for the one the environment names.
+    jobs: runs at a time in one session. pool_size: warm containers kept ready. runtime: "runsc" for gVisor.
+    ceiling: the highest limits a run may ask for; processes and disk hold for the container from its start.
+    """
+
+    def __init__(
+        self,
+        client_or_url: docker.DockerClient | str | None = None,
+        image: str = "autograder-sandbox:latest",
+        jobs: int = 2,
+        pool_size: int = 0,
+        runtime: str | None = None,
+        memory_bytes: int = 2 * 2**30,
+        ceiling: Limits = Limits(),  # noqa: B008 (frozen)
+    ) -> None:
+        """Raises EngineUnavailable or ImageMissing, each saying what to do."""
+        self._client = connect(client_or_url)
+        self._jobs = jobs
+        self._image_id = image_id_of(self._client, image)
+        self._options = options(self._image_id, jobs, memory_bytes, ceiling, runtime)
+        reap(self._client)
+        self._pool = Pool(self._open, pool_size)
+        atexit.register(self.close)
+
+    @contextmanager
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
+    ) -> Iterator[StationSession]:
+        session = StationSession(self._pool.take, self._environment, preload, self._jobs, deadline_seconds)
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def close(self) -> None:
+        """Remove the pool's containers. Sessions that are open keep theirs until they end."""
+        self._pool.close()
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> "DockerSandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _environment(self, station: Station) -> Environment:
+        versions = station.versions
+        return Environment(
+            "docker", self._image_id, versions.python, versions.numpy, versions.pytest, versions.hypothesis
+        )
+
+    def _open(self) -> Station:
+        line = start_container(self._client, self._options)
+        try:
+            return Station(line, self._jobs)
+        except WireError as error:
+            line.close()
+            raise ImageMissing(f"{error}: run `make setup` to build the image anew") from error
+        except Lost as error:
+            raise EngineFailed(f"the container did not start: {error}; {line.close().text}") from error
+        except BaseException:
+            line.close()
+            raise
+
+
+class Pool:
+    """Keeps `size` stations ready; a thread opens new ones as they are taken."""
+
+    def __init__(self, open_station: Any, size: int) -> None:
+        self._open = open_station
+        self._ready: queue.SimpleQueue[Station] = queue.SimpleQueue()
+        self._wanted = threading.Semaphore(size)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._refill, name="sandbox-pool", daemon=True) if size else None
+        if self._thread:
+            self._thread.start()
+
+    def take(self) -> Station:
+        """A warm station, or a new one."""
+        try:
+            station = self._ready.get_nowait()
+        except queue.Empty:
+            return self._open()  # type: ignore[no-any-return]
+        self._wanted.release()
+        return station
+
+    def close(self) -> None:
+        self._closing.set()
+        self._wanted.release()
+        if self._thread:
+            self._thread.join()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._ready.get_nowait().line.close()
+
+    def _refill(self) -> None:
+        while True:
+            self._wanted.acquire()
+            station = None
+            while station is None and not self._closing.is_set():
+                try:
+                    station = self._open()
+                except Exception:  # who opens a session meanwhile sees the same, by itself
+                    self._closing.wait(RETRY_SECONDS)
+            if station is not None:
+                self._ready.put(station)
+            if self._closing.is_set():
+                return
+
+
+def options(
+    image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtime: str | None
+) -> dict[str, Any]:
+    """Everything that a container of ours is and may do, as arguments for the engine."""
+    slots = {
+        f"/slot/{number}": f"rw,noexec,nosuid,nodev,mode=1700,"
+        f"size={ceiling.disk_bytes},nr_inodes={ceiling.disk_files}"
+        for number in range(jobs)
+    }
+    return {
+        "image": image_id,
+        "hostname": "sandbox",
+        "user": "0:0",
+        "labels": labels(),
+        "network_disabled": True,
+        "host_config": {
+            "network_mode": "none",
+            "read_only": True,
+            "cap_drop": ["ALL"],
+            "cap_add": ["SETUID", "SETGID", "KILL"],  # for the supervisor; runs have none
+            "security_opt": ["no-new-privileges", f"seccomp={SECCOMP.read_text(encoding='utf-8')}"],
+            "mem_limit": memory_bytes,
+            "memswap_limit": memory_bytes,
+            "pids_limit": jobs * ceiling.processes + 16,
+            "cpu_period": 100_000,
+            "cpu_quota": jobs * 100_000,
+            "ulimits": [
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="nofile", soft=1024, hard=1024),
+                Ulimit(name="fsize", soft=ceiling.file_bytes, hard=ceiling.file_bytes),
+            ],
+            "ipc_mode": "none",
+            "tmpfs": slots,
+            "log_config": LogConfig(type="none"),
+            "init": False,
+            **({"runtime": runtime} if runtime else {}),
+        },
+    }
+
+
+def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerClient:
+    try:
+        if isinstance(client_or_url, str):
+            client = docker.DockerClient(base_url=client_or_url)
+        else:
+            client = client_or_url or docker.from_env()
+        client.ping()
+    except ENGINE_ERRORS as error:
+        raise EngineUnavailable(
+            f"no Docker Engine answers ({error}): run `make setup`, or set DOCKER_HOST to one that does"
+        ) from error
+    return client
+
+
+def image_id_of(client: docker.DockerClient, image: str) -> str:
+    try:
+        return str(client.images.get(image).id)
+    except docker.errors.ImageNotFound as error:
+        raise ImageMissing(f"the engine has no image {image}: run `make setup` to build it") from error
+    except ENGINE_ERRORS as error:
+        raise EngineUnavailable(f"the Docker Engine does not answer: {error}") from error
+
+
+def start_container(client: docker.DockerClient, container: dict[str, Any]) -> "DockerLine":
+    """Raises EngineFailed if the engine refuses any step."""
+    api = client.api
+    try:
+        host_config = api.create_host_config(**container["host_config"])
+        rest = {key: value for key, value in container.items() if key != "host_config"}
+        created = api.create_container(**rest, stdin_open=True, host_config=host_config)["Id"]
+    except ENGINE_ERRORS as error:
+        raise EngineFailed(f"the engine made no container: {error}") from error
+    try:
+        attached = api.attach_socket(created, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        api.start(created)
+    except ENGINE_ERRORS as error:
+        remove(client, created)
+        raise EngineFailed(f"the engine did not start a container: {error}") from error
+    return DockerLine(client, created, attached)
+
+
+class DockerLine(SocketLine):
+    """The attached stdin, stdout and stderr of a container."""
+
+    def __init__(self, client: docker.DockerClient, container_id: str, attached: Any) -> None:
+        self._client = client
+        self._id = container_id
+        self._attached = attached  # holds the connection open
+        self._buffer = bytearray()
+        self._log = b""
+        super().__init__(getattr(attached, "_sock", attached), self._stdout_of)
+
+    def _stdout_of(self, data: bytes) -> bytes:
+        """The protocol's bytes among the engine's multiplexed ones; the supervisor's log is put aside."""
+        self._buffer += data
+        result = b""
+        while len(self._buffer) >= STREAM_PREFIX.size:
+            stream, length = STREAM_PREFIX.unpack_from(self._buffer)
+            if len(self._buffer) < STREAM_PREFIX.size + length:
+                break
+            part = bytes(self._buffer[STREAM_PREFIX.size : STREAM_PREFIX.size + length])
+            del self._buffer[: STREAM_PREFIX.size + length]
+            if stream == STDOUT:
+                result += part
+            else:
+                self._log = (self._log + part)[-LOG_BYTES:]
+        return result
+
+    def kill(self) -> None:
+        with contextlib.suppress(*ENGINE_ERRORS):
+            self._client.api.kill(self._id)
+
+    def close(self) -> Loss:
+        with contextlib.suppress(OSError):
+            self._connection.close()
+            self._attached.close()
+        state = self._state_at_exit()
+        remove(self._client, self._id)
+        text = f"exit {state.get('ExitCode')}: {self._log.decode('utf-8', 'replace')}"
+        return Loss(bool(state.get("OOMKilled")), text)
+
+    def _state_at_exit(self) -> dict[str, Any]:
+        """The container's own end, if it comes soon: what it died of must be read before it is removed."""
+        until, state = time.monotonic() + EXIT_SECONDS, {}
+        with contextlib.suppress(*ENGINE_ERRORS):
+            while time.monotonic() < until:
+                state = dict(self._client.api.inspect_container(self._id)["State"])
+                if not state["Running"]:
+                    break
+                time.sleep(0.02)
+        return state
+
+
+def remove(client: docker.DockerClient, container_id: str) -> None:
+    """Remove a container, running or not; one that is gone already is fine, and a failure is left to `reap`."""
+    with contextlib.suppress(*ENGINE_ERRORS):
+        client.api.remove_container(container_id, force=True, v=True)
+
+
+def reap(client: docker.DockerClient) -> list[str]:
+    """Remove the containers of owners that are dead; returns their ids.
+
+    An owner is a process: of this boot and this pid namespace it can be told whether it lives. Of others, which
+    share the engine, only containers that ended over an hour ago are removed.
+    """
+    reaped = []
+    try:
+        found = client.api.containers(all=True, filters={"label": LABEL})
+    except ENGINE_ERRORS as error:
+        raise EngineUnavailable(f"the Docker Engine does not answer: {error}") from error
+    for container in found:
+        boot, owner = (container["Labels"].get(name, "") for name in (BOOT_LABEL, OWNER_LABEL))
+        if boot == boot_id():
+            orphaned = not owner_lives(owner)
+        else:
+            orphaned = container["State"] != "running" and time.time() - container["Created"] > FOREIGN_SECONDS
+        if orphaned:
+            remove(client, container["Id"])
+            reaped.append(container["Id"])
+    return reaped
+
+
+def labels() -> dict[str, str]:
+    return {LABEL: "1", BOOT_LABEL: boot_id(), OWNER_LABEL: owner_of(os.getpid())}
+
+
+def boot_id() -> str:
+    """This boot of this machine, and the pid namespace in which owners' numbers mean something."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+
+
+def owner_of(pid: int) -> str:
+    """A process, told apart from later ones of its number by when it started."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return f"{pid}:{fields[19]}"
+
+
+def owner_lives(owner: str) -> bool:
+    try:
+        return owner_of(int(owner.partition(":")[0])) == owner
+    except (OSError, ValueError):
+        return False
