@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tinyllm.autograd.tensor import Tensor
 
+torch.set_num_threads(1)  # the arrays are tiny: threads only wait for each other
+
 DTYPES = (np.float32, np.float64)
 
 

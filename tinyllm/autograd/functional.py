@@ -252,7 +252,7 @@ def dropout(x: Tensor, p: float, training: bool, rng: Rng) -> Tensor:
 
 def dropout_factor(shape: tuple[int, ...], p: float, rng: Rng, dtype: DTypeLike) -> NDArray[Any]:
     """[*shape], drawn in C order: 0 where a uniform draw is below p, 1 / (1 - p) elsewhere."""
-    kept = rng.uniforms(math.prod(shape)).reshape(shape) >= p
+    kept = np.reshape(rng.uniforms(math.prod(shape)), shape) >= p
     keep_scale = 1 / (1 - p) if p < 1 else 0.0
     return np.asarray(kept * keep_scale, dtype=dtype)
 

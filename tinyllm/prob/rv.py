@@ -13,7 +13,7 @@ def normal(rng: Rng, n: int) -> NDArray[np.float64]:
     """
     if n < 0:
         raise ValueError(f"cannot draw {n} numbers")
-    pairs = rng.uniforms(2 * ((n + 1) // 2)).reshape(-1, 2)
+    pairs = np.reshape(rng.uniforms(2 * ((n + 1) // 2)), (-1, 2))
     radius = np.sqrt(-2.0 * np.log(1.0 - pairs[:, 0]))
     angle = 2.0 * np.pi * pairs[:, 1]
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)[:n]
