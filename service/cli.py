@@ -11,10 +11,8 @@ from pathlib import Path
 import click
 import sqlalchemy as sa
 
-from grader.cli import grade
 from service import accounts, database
 from service.accounts import Role
-from service.grading import SandboxGrading
 from service.processes import UNUSABLE, prepare, run_web, run_worker, serve
 from service.settings import Settings, from_environment
 
@@ -34,13 +32,24 @@ port_option = click.option("--port", type=click.IntRange(1, 65_535), default=800
 child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 
 
-@click.group()
+class Commands(click.Group):
+    """The commands; `grade` is imported when it is called for, so that the web process never loads a sandbox."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*super().list_commands(context), "grade"])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name == "grade":
+            from grader.cli import grade
+
+            return grade
+        return super().get_command(context, name)
+
+
+@click.group(cls=Commands)
 def main() -> None:
     """Grade machine-learning code and the tests written for it."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-
-main.add_command(grade)
 
 
 @main.command("serve")
@@ -94,6 +103,8 @@ def worker_command(
     data: Path | None, course: Path | None, sandbox: str | None, jobs: int | None, until_stdin_closes: bool
 ) -> None:
     """Run a worker alone: it grades what the web process has queued."""
+    from service.grading import SandboxGrading
+
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
         run_worker(settings, SandboxGrading(settings), until_stdin_closes=until_stdin_closes)
