@@ -98,7 +98,7 @@ class DockerSandbox:
     def _open(self) -> Station:
         line = start_container(self._client, self._options)
         try:
-            return Station(line, self._jobs)
+            return Station(line)
         except WireError as error:
             line.close()
             raise ImageMissing(f"{error}: run `make setup` to build the image anew") from error
@@ -165,6 +165,7 @@ def options(
     }
     return {
         "image": image_id,
+        "command": list(slots),
         "hostname": "sandbox",
         "user": "0:0",
         "labels": labels(),

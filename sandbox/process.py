@@ -48,9 +48,9 @@ class ProcessSandbox:
             session.close()
 
     def _open(self) -> Station:
-        line = ProcessLine()
+        line = ProcessLine(self._jobs)
         try:
-            return Station(line, self._jobs)
+            return Station(line)
         except Lost as error:
             raise EngineFailed(f"the supervisor did not start: {error}; {line.close().text}") from error
         except BaseException:
@@ -68,12 +68,15 @@ def environment_of(station: Station) -> Environment:
 class ProcessLine(SocketLine):
     """A supervisor as a child process, in a directory of its own, which goes with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: int) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="autograder-", ignore_cleanup_errors=True)
         self._log = tempfile.TemporaryFile()
+        slots = [f"{self._directory.name}/{number}" for number in range(jobs)]
+        for slot in slots:
+            os.mkdir(slot, 0o700)
         ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", str(ENTRY), "process", self._directory.name],
+            [sys.executable, "-P", "-s", str(ENTRY), "process", *slots],
             stdin=theirs,
             stdout=theirs,
             stderr=self._log,

@@ -64,13 +64,13 @@ class Versions:
 class Station:
     """A supervisor that has answered, and serves one session."""
 
-    def __init__(self, line: Line, jobs: int, start_seconds: float = START_SECONDS) -> None:
+    def __init__(self, line: Line, start_seconds: float = START_SECONDS) -> None:
         """Raises Lost if it does not answer, WireError if it was built from other sources than ours."""
         self.line = line
         self._nonce = secrets.token_hex(16)
         self._frames = Frames()
         self._received: list[tuple[Header, bytes]] = []
-        self.send("open", b"", jobs=jobs, uid_index=secrets.randbelow(UID_INDEXES))
+        self.send("open", b"", uid_index=secrets.randbelow(UID_INDEXES))
         header, _ = self.receive("ready", time.monotonic() + start_seconds)
         expect(header, sources=str, python=str, numpy=str, pytest=str, hypothesis=str)
         if header.pop("sources") != SOURCES:

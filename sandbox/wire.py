@@ -5,7 +5,7 @@ The protocol, over the supervisor's stdin and stdout:
     frame      = header length (4 bytes, big-endian), body length (4 bytes), header (JSON object), body (raw bytes)
 
     host -> supervisor                                  supervisor -> host
-    open    {nonce, jobs, uid_index}                    ready     {nonce, sources, python, numpy, pytest, hypothesis}
+    open    {nonce, uid_index}                          ready     {nonce, sources, python, numpy, pytest, hypothesis}
     preload {nonce}            body: a package          preloaded {nonce, error}
     run     {nonce, seq, limits, deadline_seconds}      result    {nonce, seq, ...}  body: record, stdout, stderr
                                body: a package

@@ -5,6 +5,7 @@ confine      the two ways of keeping runs apart: a uid each (container), a proce
 procfs       what /proc says about processes and memory
 template     has imported and exercised everything a run needs; forks one child per run
 child        one run: gives up every right, receives its files and modules, runs pytest
+pytest_session  a session of pytest, prepared before the fork and run after it
 modules      imports modules from bytes in memory
 recorder     the pytest plugin that reports what happened, as it happens
 """

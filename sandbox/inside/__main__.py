@@ -1,4 +1,4 @@
-"""Starts the supervisor: `python __main__.py container`, or `python __main__.py process DIRECTORY`."""
+"""Starts the supervisor: `python __main__.py container|process SLOT...`, where a slot is a directory of its own."""
 
 import sys
 from pathlib import Path

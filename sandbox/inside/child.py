@@ -7,7 +7,6 @@ memory until this process can no longer reach anything that is not its own.
 import os
 import random
 import resource
-import secrets
 import signal
 import sys
 import tempfile
@@ -17,10 +16,10 @@ from typing import Any
 
 import hypothesis
 import numpy
-import pytest
 
 from sandbox.inside.modules import MemoryFinder, Source
-from sandbox.inside.recorder import Place, Recorder, options
+from sandbox.inside.pytest_session import PreparedSession, needs_fresh, run_afresh
+from sandbox.inside.recorder import Place, Recorder, Task
 from sandbox.wire import Header, decode
 
 RECORD_FD = 3
@@ -30,9 +29,8 @@ PROTECTED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class Order:
-    """What the supervisor asks for: where, as whom, within which limits, and the run's descriptors."""
+    """What the supervisor asks for: as whom, within which limits, and the run's descriptors."""
 
-    slot: str
     uid: int | None
     limits: dict[str, Any]
     package_fd: int
@@ -41,21 +39,22 @@ class Order:
     stderr_fd: int
 
 
-def run(order: Order, finder: MemoryFinder) -> None:
+def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
     """Make the run in this process, which is a fork of its own, and leave it: never returns."""
     try:
-        directory = enter(order)
+        directory = prepared.directory
+        enter(order, directory)
         header, body = decode(read_all(PACKAGE_FD))
         os.close(PACKAGE_FD)
-        status = run_suite(header, body, directory, finder)
+        status = run_suite(header, body, finder, prepared)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
     os._exit(status)  # without atexit: what a test left for later is not part of the run
 
 
-def enter(order: Order) -> str:
-    """Close what is not ours, lower the limits, become the run's user; returns its new private directory."""
+def enter(order: Order, directory: str) -> None:
+    """Close what is not ours, lower the limits, become the run's user, make and enter its private directory."""
     os.setsid()
     for number in PROTECTED:
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
@@ -67,10 +66,8 @@ def enter(order: Order) -> str:
         os.setresgid(order.uid, order.uid, order.uid)
         os.setresuid(order.uid, order.uid, order.uid)
     os.umask(0o077)
-    directory = f"{order.slot}/{secrets.token_hex(8)}"
     os.mkdir(directory, 0o700)
     os.chdir(directory)
-    return directory
 
 
 def arrange_descriptors(order: Order) -> None:
@@ -113,27 +110,34 @@ def lower(kind: int, soft: int, hard: int | None = None) -> None:
     resource.setrlimit(kind, wanted if most == resource.RLIM_INFINITY else (min(wanted[0], most), min(wanted[1], most)))
 
 
-def run_suite(header: Header, body: bytes, directory: str, finder: MemoryFinder) -> int:
+def run_suite(header: Header, body: bytes, finder: MemoryFinder, prepared: PreparedSession) -> int:
     """Lay the files, install the modules, run pytest; returns the process's exit code: 0 if the record is whole."""
-    suite = header["suite"]
+    suite, directory = header["suite"], prepared.directory
     blobs = Blobs(body)
     for path, size in header["files"]:
         lay(directory, path, blobs.take(size))
     finder.install([Source(*description, data=blobs.take(size)) for *description, size in header["modules"]])
-    root = f"{directory}/{suite['root']}".rstrip("/")
+    root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
     prepare_process(directory, suite)
-    recorder = Recorder(
+    task = Task(
         write_record,
         Place(directory, root, frozenset(finder.visible)),
-        only=suite["only"],
-        skip=suite["skip"],
+        only=frozenset(suite["only"]),
+        skip=frozenset(suite["skip"]),
         stop_at_first_failure=suite["stop_at_first_failure"],
         messages=suite["messages"],
     )
-    status = pytest.main([*options(root), f"--basetemp={directory}/tmp", root], plugins=[recorder])
+    if root == prepared.root and not needs_fresh(directory):
+        recorder = prepared.recorder
+        recorder.begin(task)
+        status = prepared.run()
+    else:
+        recorder = Recorder()
+        recorder.begin(task)
+        status = run_afresh(directory, root, recorder)
     flush_streams()
-    recorder.end(int(status))
+    recorder.end(status)
     return 0
 
 

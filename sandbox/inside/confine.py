@@ -40,8 +40,6 @@ class Tenant:
 
 
 class Confinement(Protocol):
-    def slot(self, number: int) -> str: ...
-
     def admit(self, slot: str) -> Tenant:
         """Open an empty slot to a new run."""
         ...
@@ -62,16 +60,12 @@ class Confinement(Protocol):
 class UserIds:
     """A uid per run. Needs root with CAP_SETUID, CAP_SETGID and CAP_KILL only; see decision 0032 for each step."""
 
-    def __init__(self, root: str, uid_index: int) -> None:
-        self._root = root
+    def __init__(self, uid_index: int) -> None:
         ranges = max(1, (_mapped_ids() - FIRST_UID) // UIDS_PER_CONTAINER)
         base = FIRST_UID + uid_index % ranges * UIDS_PER_CONTAINER
         self._sweeper = base
         self._free = list(range(base + 1, base + UIDS_PER_CONTAINER))
         random.SystemRandom().shuffle(self._free)
-
-    def slot(self, number: int) -> str:
-        return f"{self._root}/{number}"
 
     def admit(self, slot: str) -> Tenant:
         uid = self._free.pop()
@@ -123,18 +117,12 @@ class UserIds:
 class ProcessTrees:
     """No rights needed, and none taken away: a run is its first process, that one's session and their descendants."""
 
-    def __init__(self, root: str, template_pid: int) -> None:
-        self._root = root
+    def __init__(self, template_pid: int) -> None:
         self._template_pid = template_pid
         self._tenants: dict[str, Tenant] = {}
         self._walked: dict[str, tuple[float, tuple[int, int, bool]]] = {}
         # Orphans of a run become our children instead of init's, so that they can be found.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-    def slot(self, number: int) -> str:
-        path = f"{self._root}/{number}"
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        return path
 
     def admit(self, slot: str) -> Tenant:
         self._walked.pop(slot, None)

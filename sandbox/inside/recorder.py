@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
 
 import pytest
 from _pytest.reports import CollectReport, TestReport
@@ -57,31 +56,37 @@ class Place:
         return None
 
 
+@dataclass(frozen=True)
+class Task:
+    """What to record of a run, and where to: what is known only when it begins."""
+
+    write: Callable[[bytes], None]
+    place: Place
+    only: frozenset[str] = frozenset()
+    skip: frozenset[str] = frozenset()
+    stop_at_first_failure: bool = False
+    messages: bool = True
+
+
 class Recorder:
-    def __init__(
-        self,
-        write: Callable[[bytes], None],
-        place: Place,
-        only: Sequence[str] = (),
-        skip: Sequence[str] = (),
-        stop_at_first_failure: bool = False,
-        messages: bool = True,
-    ) -> None:
-        self._write = write
-        self._place = place
-        self._only = frozenset(only)
-        self._skip = frozenset(skip)
-        self._stop = stop_at_first_failure
-        self._messages = messages
-        self._pid = os.getpid()
+    """Registered with pytest before the fork; `begin` is called after it."""
+
+    def __init__(self) -> None:
         self._reports: list[TestReport] = []
         self._selected = 0
         self._ran = 0
+        self._failed = False
         self._interrupted = False
+
+    def begin(self, task: Task) -> None:
+        self._task = task
+        self._place = task.place
+        self._messages = task.messages
+        self._pid = os.getpid()
 
     def emit(self, event: str, **fields: object) -> None:
         line = json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
-        self._write(line)
+        self._task.write(line)
 
     def end(self, status: int) -> None:
         self.emit(
@@ -120,7 +125,7 @@ class Recorder:
         ids = [self._id(item) for item in items]
         for start in range(0, len(ids), IDS_PER_LINE):
             self.emit("collected", ids=ids[start : start + IDS_PER_LINE])
-        if self._only or self._skip:
+        if self._task.only or self._task.skip:
             items[:] = [item for item, id in zip(items, ids, strict=True) if self._wanted(id)]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -190,7 +195,7 @@ class Recorder:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         done = yield
-        if self._stop and self._failed:
+        if self._task.stop_at_first_failure and self._failed:
             item.session.shouldfail = "first failure"
         return done
 
@@ -203,7 +208,7 @@ class Recorder:
     def _wanted(self, id: str) -> bool:
         path, separator, rest = id.partition("::")
         function = path + separator + rest.partition("[")[0]
-        return id not in self._skip and (not self._only or function in self._only)
+        return id not in self._task.skip and (not self._task.only or function in self._task.only)
 
 
 def clean_id(nodeid: str, place: Place) -> str:
@@ -287,12 +292,3 @@ def cap(text: str) -> str:
 
 def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def options(root: str) -> list[str]:
-    """pytest's arguments for a run: settings of ours, whatever configuration the upload carries."""
-    switches = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--tb=no", "-s"]
-    switches += ["--continue-on-collection-errors", "-p", "_hypothesis_pytestplugin"]
-    for plugin in ("cacheprovider", "faulthandler", "junitxml", "pastebin", "stepwise", "doctest"):
-        switches += ["-p", f"no:{plugin}"]
-    return switches

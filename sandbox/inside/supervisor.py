@@ -27,7 +27,6 @@ POLL_SECONDS = 0.02
 KEPT_BYTES = 32 << 10
 CHUNK_BYTES = 1 << 18
 MESSAGE_BYTES = 1 << 16
-SLOTS = "/slot"
 
 
 @dataclass
@@ -54,7 +53,6 @@ class Active:
     """A run in a slot. `reason` is why we ended it, `seen` what was measured then; empty while we did not."""
 
     seq: int
-    number: int
     tenant: Tenant
     limits: dict[str, Any]
     deadline: float
@@ -75,7 +73,13 @@ class Active:
 
 
 class Supervisor:
-    def __init__(self, control: socket.socket, sources: str, confine: Callable[[int], Confinement]) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        slots: Sequence[str],
+        confine: Callable[[int], Confinement],
+        sources: str,
+    ) -> None:
         self._control = control
         self._sources = sources
         self._confine = confine
@@ -84,7 +88,7 @@ class Supervisor:
         self._outgoing = bytearray()
         self._nonce = ""
         self._versions: dict[str, str] = {}
-        self._free: list[int] = []
+        self._free = list(slots)
         self._active: dict[int, Active] = {}
         self._selector = selectors.DefaultSelector()
         self._finished = False
@@ -129,7 +133,6 @@ class Supervisor:
     def _open(self, nonce: str, header: Header) -> None:
         self._nonce = nonce
         self._confinement = self._confine(header["uid_index"])
-        self._free = list(range(header["jobs"]))
         self._say_ready()
 
     def _say_ready(self) -> None:
@@ -192,13 +195,11 @@ class Supervisor:
     # A run, from start to finish.
 
     def _start(self, header: Header, package: bytes) -> None:
-        number = self._free.pop()
-        tenant = self._confinement.admit(self._confinement.slot(number))
+        tenant = self._confinement.admit(self._free.pop())
         pipes = [os.pipe() for _ in range(3)]
         record, stdout, stderr = (read_end for read_end, _ in pipes)
         run = Active(
             seq=header["seq"],
-            number=number,
             tenant=tenant,
             limits=header["limits"],
             deadline=time.monotonic() + header["deadline_seconds"],
@@ -283,7 +284,7 @@ class Supervisor:
             if capture.fd >= 0:
                 self._close(capture.fd)
         del self._active[run.seq]
-        self._free.append(run.number)
+        self._free.append(run.tenant.slot)
         parts = [part for capture in run.captures for part in (capture.head, capture.tail)]
         self._say(
             "result",
@@ -309,24 +310,23 @@ class Supervisor:
 
 
 def main(arguments: Sequence[str], root: str) -> None:
-    """Fork the template, then supervise. `arguments`: "container", or "process" and a directory for the slots."""
+    """Fork the template, then supervise. `arguments`: "container" or "process", then the directories of the slots."""
+    kind, *slots = arguments
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control, template_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     template_pid = os.fork()
     if template_pid == 0:
         control.close()
-        become_template(template_end, root)
+        become_template(template_end, slots, root)
     template_end.close()
 
     def confine(uid_index: int) -> Confinement:
-        if arguments[0] == "container":
-            return UserIds(SLOTS, uid_index)
-        return ProcessTrees(arguments[1], template_pid)
+        return UserIds(uid_index) if kind == "container" else ProcessTrees(template_pid)
 
-    Supervisor(control, source_digest(Path(root) / "sandbox"), confine).serve()
+    Supervisor(control, slots, confine, source_digest(Path(root) / "sandbox")).serve()
 
 
-def become_template(control: socket.socket, root: str) -> None:
+def become_template(control: socket.socket, slots: Sequence[str], root: str) -> None:
     """Let go of the protocol's descriptors before anything else is imported; never returns."""
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -335,7 +335,7 @@ def become_template(control: socket.socket, root: str) -> None:
     try:
         from sandbox.inside.template import Template  # numpy and pytest stay out of the supervisor
 
-        Template(control, [root]).serve()
+        Template(control, slots, [root]).serve()
     except BaseException:
         traceback.print_exc()
     finally:

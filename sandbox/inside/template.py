@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -26,7 +27,8 @@ import pytest
 
 from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis
 from sandbox.inside.modules import MemoryFinder, Source
-from sandbox.inside.recorder import Place, Recorder, options
+from sandbox.inside.pytest_session import PreparedSession
+from sandbox.inside.recorder import Place, Task
 from sandbox.wire import decode
 
 MESSAGE_BYTES = 1 << 16
@@ -35,16 +37,19 @@ WARMUP = Path(__file__).parent / "warmup" / "warmup_suite.py"
 
 
 class Template:
-    def __init__(self, control: socket.socket, import_paths: Sequence[str]) -> None:
+    def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
         self._control = control
         self._finder = MemoryFinder()
         self._running: dict[int, int] = {}  # pid -> seq
+        self._slots = slots
+        self._prepared: dict[str, PreparedSession] = {}
         for path in import_paths:
             sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
 
     def serve(self) -> None:
         """Warm up, then follow orders until the supervisor is gone."""
-        warm_up()
+        warm_up(f"{self._slots[0]}/warmup")
+        self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
         self._tell("ready", **versions())
         wake_in, wake_out = socket.socketpair()
         for end in (wake_in, wake_out):
@@ -92,7 +97,8 @@ class Template:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            run(Order(order["slot"], order["uid"], order["limits"], *fds), self._finder)
+            prepared = self._prepared[order["slot"]]
+            run(Order(order["uid"], order["limits"], *fds), self._finder, prepared)
         self._running[pid] = order["seq"]
         self._tell("started", seq=order["seq"], pid=pid)
 
@@ -114,25 +120,29 @@ class Template:
         self._control.send(json.dumps({"what": what, **fields}).encode())
 
 
-def warm_up() -> None:
+def warm_up(directory: str) -> None:
     """Exercise pytest as a run does: its first pass imports and compiles more than its import."""
     sys.dont_write_bytecode = True
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     settle_hypothesis()
-    streams = os.dup(1), os.dup(2)
+    session = PreparedSession(directory)
+    session.recorder.begin(Task(lambda line: None, Place(directory, session.root)))
+    paths, finders, streams = list(sys.path), list(sys.meta_path), (os.dup(1), os.dup(2))
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    recorder = Recorder(lambda line: None, Place(str(WARMUP.parent), str(WARMUP.parent)))
-    status = pytest.main([*options(str(WARMUP.parent)), str(WARMUP)], plugins=[recorder])
+    os.makedirs(session.root)
+    shutil.copy(WARMUP, f"{session.root}/test_{WARMUP.stem}.py")
+    status = session.run()
+    shutil.rmtree(directory)
     for saved, fd in zip(streams, (1, 2), strict=True):
         os.dup2(saved, fd)
         os.close(saved)
     os.close(null)
     if status != pytest.ExitCode.TESTS_FAILED:
         raise RuntimeError(f"the warm-up suite ended with {status!r}")
-    sys.modules.pop(WARMUP.stem, None)
-    sys.path[:] = [path for path in sys.path if path != str(WARMUP.parent)]
+    sys.path[:], sys.meta_path[:] = paths, finders
+    del sys.modules[f"test_{WARMUP.stem}"]
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,109 @@
+"""A pytest session cut in two: all that does not depend on the suite is done before the fork, the rest in the run.
+
+Making a configuration and registering pytest's plugins costs more than most suites (decision 0033). A prepared session
+belongs to one directory, so the template prepares one for each slot. It uses pytest's insides; the version is pinned.
+"""
+
+import os
+import shutil
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
+from _pytest.config import _prepareconfig
+from _pytest.main import Session
+
+from sandbox.inside.recorder import Recorder
+
+ROOT = "suite"
+EARLY_HOOKS = (
+    b"pytest_plugins",
+    b"pytest_addoption",
+    b"pytest_addhooks",
+    b"pytest_cmdline",
+    b"pytest_load_initial_conftests",
+    b"pytest_sessionstart",
+)
+UNUSED_PLUGINS = (
+    "cacheprovider",
+    "doctest",
+    "faulthandler",
+    "junitxml",
+    "pastebin",
+    "stepwise",
+    "threadexception",
+    "unraisableexception",
+)
+
+
+class PreparedSession:
+    """A session of the suite in `directory`/suite, up to the moment before collection."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.root = f"{directory}/{ROOT}"
+        self.recorder = Recorder()
+        hooks = set(map(id, sys.meta_path))
+        os.makedirs(self.root)  # pytest wants to see it; the run makes its own
+        os.chdir(directory)
+        try:
+            self._config = _prepareconfig(arguments(directory, self.root), [self.recorder])
+            self._config._do_configure()
+            self._session: Session = Session.from_config(self._config)
+            self._session.exitstatus = pytest.ExitCode.OK
+            self._config.hook.pytest_sessionstart(session=self._session)
+        finally:
+            os.chdir("/")
+            shutil.rmtree(directory)
+        self._import_hooks = [hook for hook in sys.meta_path if id(hook) not in hooks]
+        for hook in self._import_hooks:
+            assert isinstance(hook, AssertionRewritingHook)
+            sys.meta_path.remove(hook)
+
+    def run(self) -> int:
+        """Collect and run what now lies in the suite's directory; returns pytest's exit status."""
+        sys.meta_path[:0] = self._import_hooks
+        session, hook = self._session, self._config.hook
+        try:
+            session.exitstatus = self._collect_and_run()
+            hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            self.recorder.pytest_keyboard_interrupt()
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+        except BaseException:
+            traceback.print_exc()
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        return int(session.exitstatus)
+
+    def _collect_and_run(self) -> pytest.ExitCode:
+        session, hook = self._session, self._config.hook
+        try:
+            hook.pytest_collection(session=session)
+            hook.pytest_runtestloop(session=session)
+        except Session.Failed:
+            return pytest.ExitCode.TESTS_FAILED
+        if session.testsfailed:
+            return pytest.ExitCode.TESTS_FAILED
+        return pytest.ExitCode.OK if session.testscollected else pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def run_afresh(directory: str, root: str, recorder: Recorder) -> int:
+    """The same without anything prepared; returns pytest's exit status."""
+    return int(pytest.main(arguments(directory, root), plugins=[recorder]))
+
+
+def needs_fresh(directory: str) -> bool:
+    """Whether a conftest of the suite has a part in what a prepared session has behind it already."""
+    conftests = Path(directory).rglob("conftest.py")
+    return any(hook in conftest.read_bytes() for conftest in conftests for hook in EARLY_HOOKS)
+
+
+def arguments(directory: str, root: str) -> list[str]:
+    """Settings of ours, whatever configuration an upload carries."""
+    switches = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", f"--basetemp={directory}/tmp"]
+    switches += ["--tb=no", "-s", "--continue-on-collection-errors", "-p", "_hypothesis_pytestplugin"]
+    for plugin in UNUSED_PLUGINS:
+        switches += ["-p", f"no:{plugin}"]
+    return [*switches, root]
