@@ -21,6 +21,7 @@ def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
     except UnicodeDecodeError as error:
         raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
     sections: list[tuple[int, str, dict[str, str]]] = []
+    wheat_lines: dict[int, int] = {}  # of each section
     label = ""
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if line.startswith("## "):
@@ -33,6 +34,8 @@ def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
             if label in sections[-1][2]:
                 raise LoadError(file, number, f"{sections[-1][1]} has two {label} lines")
             sections[-1][2][label] = match[2].strip()
+            if label == "wheats":
+                wheat_lines[sections[-1][0]] = number
         elif not line.strip():
             label = ""
         elif label:
@@ -45,7 +48,8 @@ def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
             raise LoadError(file, number, f"{name} has no 'says:' line")
         if "wheats" not in said:
             raise LoadError(file, number, f"{name} has no 'wheats:' line")
-        used = tuple(_wheat(file, number, entry, wheats) for entry in re.split(r"[,\s]+", said["wheats"]) if entry)
+        at = wheat_lines[number]
+        used = tuple(_wheat(file, at, entry, wheats) for entry in re.split(r"[,\s]+", said["wheats"]) if entry)
         found[name] = Freedom(name, said["says"], used)
     return tuple(found.values())
 

@@ -180,8 +180,7 @@ def _candidate(name: str, kind: Kind, read: Callable[[int], bytes], notes: _Note
     if kind is Kind.FOLDER:
         return []
     if parts and (why := names.leftover(parts)):
-        action = "ignored" if why in (wording.NOTE_CONFIG, wording.NOTE_STARTUP) else "dropped"
-        notes.add(action, why, "/".join(parts))
+        notes.add("dropped", why, "/".join(parts))
         return []
     path = "/".join(parts)
     if "\\" in name:

@@ -14,8 +14,6 @@ from grader.errors import Rejected
 Parts = tuple[str, ...]
 
 _DRIVE = re.compile(r"^[A-Za-z]:")
-# Cc control, Cf format (bidi marks, zero width), Cs lone surrogates, Zl Zp line separators
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def split(name: str) -> Parts:
@@ -44,7 +42,7 @@ def check(parts: Parts, most_bytes: int, deepest: int) -> None:
         raise Rejected("bad_name", wording.NAME_EMPTY, safe)
     if not _encodable(path):
         raise Rejected("bad_name", wording.NAME_ENCODING, safe)
-    if any(unicodedata.category(char) in _UNPRINTABLE for char in path):
+    if not path.isprintable():  # control, format (text direction, zero width), unassigned, odd spaces
         raise Rejected("name_characters", wording.NAME_CHARACTERS, safe)
     if len(path.encode()) > most_bytes:
         raise Rejected("name_too_long", wording.name_too_long(most_bytes), safe)
