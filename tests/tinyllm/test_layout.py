@@ -41,7 +41,7 @@ def test_a_file_earlier_on_the_path_replaces_ours_and_finds_the_rest(tmp_path):
     mine.write_text("from tinyllm.nn.layers import Linear\nfrom tinyllm.xfmr.sdpa import sdpa_forward\nMINE = True\n")
     program = "from tinyllm.xfmr.mha import MINE; import tinyllm.nn.layers as layers; print(layers.__file__)"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, env=env)
     assert done.stdout.strip() == str(ROOT / "tinyllm" / "nn" / "layers.py"), done.stderr
 
 

@@ -347,6 +347,14 @@ def test_each_leaf_keeps_its_own_dtype_where_dtypes_mix():
     assert x.grad.dtype == np.float32 and y.grad.dtype == np.float64
 
 
+def test_an_op_receives_the_gradient_in_the_dtype_of_its_output():
+    seen = []
+    x = leaf([1.0, 2.0], np.float32)
+    middle = from_op(x.data, (x,), lambda g: seen.append(g.dtype) or (g,), "watch")
+    (middle * leaf([3.0, 4.0], np.float64)).backward([1.0, 1.0])
+    assert seen == [np.float32]
+
+
 def test_assigned_and_written_data_take_effect_at_the_next_forward():
     x = leaf([1.0, 2.0])
     (x * x).backward([1.0, 1.0])
