@@ -158,13 +158,44 @@ def test_patch_whose_context_moved_is_refused() -> None:
         variants.apply_patch("# one line more\n" + variants.REFERENCE.read_text(), patch)
 
 
-def test_each_wheat_uses_a_freedom_that_is_explained() -> None:
+def freedoms() -> dict[str, set[str]]:
+    """The wheats of each freedom."""
     text = (variants.COURSE / "wheats/L5.3/freedoms.md").read_text()
     title, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
     assert title.startswith("# Freedoms of L5.3\n")
-    used: set[str] = set()
-    for section in sections:
-        found = re.match(r"[a-z-]+\n\nwheats: (.+)\nsays: .+\.\n\n\S", section)
-        assert found is not None, section
-        used |= set(found[1].split(", "))
-    assert used == {name for name in CORRECT if name != "reference"}
+    found = [re.match(r"([a-z-]+)\n\nwheats: (.+)\nsays: .+\.\n\n\S", section) for section in sections]
+    assert all(found)
+    return {match[1]: set(match[2].split(", ")) for match in found if match is not None}
+
+
+def test_each_wheat_uses_a_freedom() -> None:
+    assert set().union(*freedoms().values()) == {name for name in CORRECT if name != "reference"}
+
+
+@cache
+def over_strict_runs() -> dict[str, variants.Run]:
+    suite = variants.ROOT / "tests/course/over_strict.py"
+    return variants.run_suite(suite, {name: variants.sources()[name] for name in CORRECT})
+
+
+@pytest.mark.parametrize("freedom", freedoms())
+def test_a_test_that_denies_a_freedom_passes_on_the_reference_and_fails_on_its_wheats(freedom: str) -> None:
+    runs, name = over_strict_runs(), f"test_{freedom.replace('-', '_')}"
+    assert name in runs["reference"].passed
+    rejected = {wheat for wheat in CORRECT if name in runs[wheat].failed}
+    if freedom == "rounding":  # which last digits differ depends on the machine
+        assert rejected and rejected <= freedoms()[freedom]
+    else:
+        assert rejected == freedoms()[freedom]
+
+
+def test_freedoms_can_be_told_apart_by_the_wheats_a_test_rejects() -> None:
+    sets = [frozenset(wheats) for wheats in freedoms().values()]
+    assert len(set(sets)) == len(sets)
+
+
+def test_course_tests_do_not_depend_on_their_order() -> None:
+    backwards = [f"test_mha.py::{name}" for name in reversed(TESTS)]
+    only = {"reference": variants.sources()["reference"]}
+    run = variants.run_suite(variants.COURSE_TESTS, only, backwards)["reference"]
+    assert run.passed == set(TESTS)

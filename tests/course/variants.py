@@ -7,6 +7,7 @@ a forked child of one process that has numpy and pytest imported:
     python variants.py RUNS.json     reads [{"overlay", "suite", "results"}, ...], writes each results file
 """
 
+import contextlib
 import csv
 import json
 import os
@@ -14,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,9 @@ def sources() -> dict[str, str]:
     return {"reference": reference, **wheats, **mutants}
 
 
-def run_suite(suite: Path, variants: Mapping[str, str]) -> dict[str, Run]:
-    """One run of `suite` per variant, by variant name."""
+def run_suite(suite: Path, variants: Mapping[str, str], tests: Sequence[str] = ()) -> dict[str, Run]:
+    """One run of `suite`, a folder or a file, per variant, by name; of `tests` alone, in their order, if given."""
+    what = [str(suite / test) for test in tests] or [str(suite)]
     with tempfile.TemporaryDirectory() as folder:
         runs = []
         for name, source in variants.items():
@@ -90,7 +92,7 @@ def run_suite(suite: Path, variants: Mapping[str, str]) -> dict[str, Run]:
             unit.parent.mkdir(parents=True)
             unit.write_text(source)
             runs.append(
-                {"overlay": str(Path(folder, name)), "suite": str(suite), "results": str(Path(folder, f"{name}.json"))}
+                {"overlay": str(Path(folder, name)), "suite": what, "results": str(Path(folder, f"{name}.json"))}
             )
         plan = Path(folder, "runs.json")
         plan.write_text(json.dumps(runs))
@@ -113,7 +115,22 @@ def _read(results: Path) -> Run:
     return Run(frozenset(outcomes) - frozenset(messages), frozenset(messages), messages)
 
 
-def _fork_all(runs: Iterable[Mapping[str, str]]) -> None:
+def _warm_up() -> None:
+    """Import once what every child would import: numpy's lazy parts, and pytest's by running a test that fails."""
+    import numpy.random
+    import numpy.testing  # noqa: F401
+    import pytest
+
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
+        trial = Path(folder, "test_trial.py")
+        trial.write_text("def test_passes(): pass\ndef test_fails(): assert False\n")
+        with contextlib.redirect_stdout(nowhere):
+            pytest.main(["-q", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, str(trial)])
+        sys.modules.pop("test_trial", None)
+        sys.path[:] = [path for path in sys.path if path != folder]
+
+
+def _fork_all(runs: Iterable[Mapping[str, Any]]) -> None:
     running = 0
     for run in runs:
         if running == JOBS:
@@ -129,7 +146,7 @@ def _fork_all(runs: Iterable[Mapping[str, str]]) -> None:
         os.wait()
 
 
-def _child(run: Mapping[str, str]) -> None:
+def _child(run: Mapping[str, Any]) -> None:
     """Run pytest here; a child that dies leaves no results file, which the parent cannot miss."""
     import resource
 
@@ -150,10 +167,10 @@ def _child(run: Mapping[str, str]) -> None:
                 outcomes.setdefault("collection", []).append(str(report.longrepr))
 
     # Plain asserts: rewriting the tests again in every child would cost more than running them.
-    options = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", run["suite"]]
+    options = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", run["overlay"]]
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
-        pytest.main([*options, run["suite"]], plugins=[Recorder()])
+        pytest.main([*options, *run["suite"]], plugins=[Recorder()])
     Path(run["results"]).write_text(json.dumps(outcomes))
 
 
@@ -163,8 +180,6 @@ def _said(report: Any) -> str:
 
 
 if __name__ == "__main__":
-    import numpy  # noqa: F401
-    import pytest  # noqa: F401
-
     sys.dont_write_bytecode = True
+    _warm_up()
     _fork_all(json.loads(Path(sys.argv[1]).read_text()))

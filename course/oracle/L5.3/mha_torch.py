@@ -78,13 +78,14 @@ def attend(draw: np.random.Generator, x_q: NDArray[Any], x_kv: NDArray[Any], mas
 def parameters(module: torch.nn.MultiheadAttention) -> Arrays:
     """The parameters and their gradients under our names; torch packs the rows of q, k and v."""
     arrays: Arrays = {}
-    packed = {"weight": module.in_proj_weight, "bias": module.in_proj_bias}
+    packed: dict[str, torch.Tensor] = {"weight": module.in_proj_weight, "bias": module.in_proj_bias}
+    out: dict[str, torch.Tensor] = {"weight": module.out_proj.weight, "bias": module.out_proj.bias}
     for kind, tensor in packed.items():
         for i, name in enumerate(PROJECTIONS):
             rows = slice(i * D_MODEL, (i + 1) * D_MODEL)
             arrays[f"{name}.{kind}"] = array(tensor)[rows].copy()
             arrays[f"grad.{name}.{kind}"] = array(tensor.grad)[rows].copy()
-    for kind, tensor in {"weight": module.out_proj.weight, "bias": module.out_proj.bias}.items():
+    for kind, tensor in out.items():
         arrays[f"out_proj.{kind}"] = array(tensor)
         arrays[f"grad.out_proj.{kind}"] = array(tensor.grad)
     return arrays
@@ -100,4 +101,4 @@ if __name__ == "__main__":
     target = Path(sys.argv[1])
     target.parent.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    np.savez(target, **make_fixture())
+    np.savez(target, allow_pickle=False, **make_fixture())

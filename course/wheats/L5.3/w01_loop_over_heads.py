@@ -42,6 +42,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.asarray(mask)
         if mask.dtype != np.bool_ or mask.ndim not in (2, 3, 4):
             raise ValueError("need a bool mask of two to four axes")
         if mask.ndim == 3:
@@ -83,6 +84,7 @@ class MultiHeadAttention(Module):
 
     def load_packed_in_proj(self, weight, bias=None):
         d = self.d_model
+        weight, bias = np.asarray(weight), None if bias is None else np.asarray(bias)
         if weight.shape != (3 * d, d):
             raise ValueError("need a weight of [3d, d]")
         if bias is not None and self.q_proj.bias is None:

@@ -6,7 +6,7 @@ import tinyllm.autograd.functional as F
 import tinyllm.nn.layers as layers
 import tinyllm.nn.module as module
 import tinyllm.num.rng as random
-import tinyllm.xfmr.sdpa as sdpa
+from tinyllm.xfmr.sdpa import scaled_dot_product_attention
 
 HEADS_FIRST = (0, 2, 1, 3)  # its own inverse
 
@@ -69,7 +69,7 @@ class MultiHeadAttention(module.Module):
         ready = self.head_mask(mask, B, Tq, Tk)
         heads = [self.split_heads(p(x)) for p, x in ((self.q_proj, x_q), (self.k_proj, x_kv), (self.v_proj, x_kv))]
         rate = self.dropout if self.training else 0
-        mixed, weights = sdpa.scaled_dot_product_attention(
+        mixed, weights = scaled_dot_product_attention(
             *heads, mask=ready, dropout_p=rate, scale=self.scale, rng=self.generators["dropout"]
         )
         return self.out_proj(self.merge_heads(mixed)), weights

@@ -32,7 +32,7 @@ class MultiHeadAttention(Module):
         self.d_model, self.n_heads, self.d_head, self.dropout = d_model, n_heads, d_head, dropout
         rng = rng or PCG32(0).substream("init")
         self.q_proj, self.k_proj, self.v_proj, self.out_proj = (Linear(d_model, d_model, bias, rng) for _ in range(4))
-        self._rng = PCG32(0).substream("dropout")
+        self._dropout_rng = PCG32(0).substream("dropout")
 
     def split_heads(self, x):
         if x.ndim != 3 or x.shape[-1] != self.d_model:
@@ -52,6 +52,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.asarray(mask)
         if mask.dtype != bool:
             raise ValueError(f"mask of dtype {mask.dtype}")
         if mask.ndim == 3:
@@ -77,7 +78,7 @@ class MultiHeadAttention(Module):
             self.split_heads(v),
             mask,
             self.dropout if self.training else 0.0,
-            rng=self._rng,
+            rng=self._dropout_rng,
         )
         return self.out_proj(self.merge_heads(context)), weights
 
@@ -87,7 +88,9 @@ class MultiHeadAttention(Module):
     def load_packed_in_proj(self, weight, bias=None):
         d = self.d_model
         state = self.state_dict()
-        packed = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
+        packed = {"weight": np.asarray(weight)}
+        if bias is not None:
+            packed["bias"] = np.asarray(bias)
         for kind, array in packed.items():
             if f"q_proj.{kind}" not in state:
                 raise ValueError(f"no {kind} in this module")

@@ -24,7 +24,7 @@ class MultiHeadAttention(Module):
         self.k_proj = Linear(d_model, d_model, bias, rng)
         self.v_proj = Linear(d_model, d_model, bias, rng)
         self.out_proj = Linear(d_model, d_model, bias, rng)
-        self.dropout_rng = PCG32(0).substream("dropout")
+        self._dropout_rng = PCG32(0).substream("dropout")
 
     def fold(self, x):
         """[B, T, d] -> [B * H, T, dh]."""
@@ -53,6 +53,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.array(mask)
         if not np.issubdtype(mask.dtype, np.bool_):
             raise ValueError("masks hold truth values")
         if mask.ndim < 2 or mask.ndim > 4:
@@ -84,7 +85,7 @@ class MultiHeadAttention(Module):
         if allowed is not None:
             scores = scores + to_additive(allowed, dtype=scores.dtype).reshape(B * self.n_heads, Tq, Tk)
         share = F.softmax(scores)
-        mixed = F.dropout(share, self.dropout, self.training, self.dropout_rng) @ v
+        mixed = F.dropout(share, self.dropout, self.training, self._dropout_rng) @ v
         merged = self.merge_heads(F.reshape(mixed, (B, self.n_heads, Tq, self.d_head)))
         return self.out_proj(merged), F.reshape(share.detach(), (B, self.n_heads, Tq, Tk))
 
@@ -93,9 +94,11 @@ class MultiHeadAttention(Module):
 
     def load_packed_in_proj(self, weight, bias=None):
         d = self.d_model
+        weight = np.array(weight)
         if weight.shape != (3 * d, d):
             raise ValueError("a packed weight is [3d, d]")
         if bias is not None:
+            bias = np.array(bias)
             if self.k_proj.bias is None:
                 raise ValueError("no room for a bias")
             if bias.shape != (3 * d,):

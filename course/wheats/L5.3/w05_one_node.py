@@ -62,7 +62,7 @@ class MultiHeadAttention(Module):
             raise ValueError(dropout)
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
         self.d_head = d_model // n_heads
-        self._dropout_draws = PCG32(0).substream("dropout").uniforms
+        self._dropout_rng = PCG32(0).substream("dropout")
         shared = PCG32(0).substream("init") if rng is None else rng
         self.q_proj = Linear(in_f=d_model, out_f=d_model, bias=bias, rng=shared)
         self.k_proj = Linear(in_f=d_model, out_f=d_model, bias=bias, rng=shared)
@@ -82,6 +82,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.asarray(mask)
         if mask.dtype.type is not np.bool_ or mask.ndim in (0, 1) or mask.ndim > 4:
             raise ValueError(mask.dtype, mask.shape)
         with_heads = mask if mask.ndim != 3 else mask[:, None, :, :]
@@ -99,7 +100,7 @@ class MultiHeadAttention(Module):
         mask = self.head_mask(mask, shape[0], *shape[2:])
         multiplier = None
         if self.training and self.dropout > 0:
-            keep = self._dropout_draws(int(np.prod(shape))).reshape(shape) >= self.dropout
+            keep = self._dropout_rng.uniforms(int(np.prod(shape))).reshape(shape) >= self.dropout
             multiplier = keep / (1.0 - self.dropout)
         merged, P = _core(self.q_proj(x_q), self.k_proj(x_kv), self.v_proj(x_kv), self.n_heads, mask, multiplier)
         return self.out_proj(merged), Tensor(P, dtype=P.dtype)
@@ -109,6 +110,7 @@ class MultiHeadAttention(Module):
 
     def load_packed_in_proj(self, weight, bias=None):
         d = self.d_model
+        weight, bias = np.asarray(weight), None if bias is None else np.asarray(bias)
         if weight.shape != (3 * d, d) or (bias is not None and bias.shape != (3 * d,)):
             raise ValueError("packed shapes")
         if bias is not None and self.v_proj.bias is None:

@@ -57,6 +57,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.asanyarray(mask)
         if mask.dtype != np.dtype(bool):
             raise ValueError("dtype")
         expand = {2: lambda m: m, 3: lambda m: m[:, None], 4: lambda m: m}.get(mask.ndim)

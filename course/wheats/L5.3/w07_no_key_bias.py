@@ -6,7 +6,7 @@ from tinyllm.autograd.functional import matmul, reshape, transpose
 from tinyllm.nn.layers import Linear
 from tinyllm.nn.module import Module
 from tinyllm.num.rng import PCG32
-from tinyllm.xfmr.sdpa import scaled_dot_product_attention as sdpa
+from tinyllm.xfmr.sdpa import scaled_dot_product_attention
 
 
 class MultiHeadAttention(Module):
@@ -41,6 +41,7 @@ class MultiHeadAttention(Module):
     def head_mask(self, mask, B, Tq, Tk):
         if mask is None:
             return None
+        mask = np.asarray(mask)
         if mask.dtype != bool or not 2 <= mask.ndim <= 4:
             raise ValueError(f"not a mask: {mask.dtype}, {mask.shape}")
         view = mask[:, None] if mask.ndim == 3 else mask
@@ -55,7 +56,7 @@ class MultiHeadAttention(Module):
         for_heads = self.head_mask(mask, len(x_q), x_q.shape[1], x_kv.shape[1])
         keys = matmul(x_kv, transpose(self.k_proj.weight, 0, 1))
         drop = {"dropout_p": self.dropout, "rng": self._coins} if self.training and self.dropout else {}
-        read, weights = sdpa(
+        read, weights = scaled_dot_product_attention(
             self.split_heads(self.q_proj(x_q)),
             self.split_heads(keys),
             self.split_heads(self.v_proj(x_kv)),
@@ -71,6 +72,7 @@ class MultiHeadAttention(Module):
 
     def load_packed_in_proj(self, weight, bias=None):
         n = self.d_model
+        weight, bias = np.asarray(weight), None if bias is None else np.asarray(bias)
         if weight.ndim != 2 or weight.shape[0] != 3 * n or weight.shape[1] != n:
             raise ValueError(f"not a packed weight: {weight.shape}")
         if bias is not None and (self.q_proj.bias is None or bias.ndim != 1 or bias.shape[0] != 3 * n):
