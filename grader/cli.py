@@ -6,13 +6,12 @@ Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload w
 import secrets
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from sandbox.docker_engine import DockerSandbox
-from sandbox.process import ProcessSandbox
 
 from grader import conclude, local, wording
 from grader.errors import Rejected
@@ -24,7 +23,10 @@ from grader.submission import Upload
 from grader.text import render
 from grader.unit import Course, Unit
 from grader.units import load_course
+from sandbox.docker_engine import DockerSandbox
 from sandbox.errors import SandboxError
+from sandbox.process import ProcessSandbox
+from sandbox.records import Sandbox
 
 EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdict.REJECTED: 6}
 DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
@@ -80,13 +82,11 @@ def grade(
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
         _finish(conclude.rejected(unit.id, about, refusal.code, message), form)
-    seed = secrets.randbits(63) if seed is None else seed
+    seed = secrets.randbits(53) if seed is None else seed
     with _progress(sys.stderr.isatty()) as progress:
         try:
             with _sandbox(kind, jobs) as sandbox:
-                report = grade_submission(
-                    unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress
-                )
+                report = grade_submission(unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress)
         except SandboxError as error:
             click.echo(f"autograder: {error}", err=True)
             report = conclude.failed(unit.id, about, submission.digest, error)
@@ -139,11 +139,14 @@ def _existing(paths: Sequence[Path]) -> Sequence[Path]:
     return paths
 
 
-def _sandbox(kind: str, jobs: int) -> DockerSandbox | ProcessSandbox:
+@contextmanager
+def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
     if kind == "docker":
-        return DockerSandbox(jobs=jobs)
-    click.echo(wording.NOT_ISOLATED, err=True)
-    return ProcessSandbox(jobs=jobs)
+        with DockerSandbox(jobs=jobs) as sandbox:
+            yield sandbox
+    else:
+        click.echo(wording.NOT_ISOLATED, err=True)
+        yield ProcessSandbox(jobs=jobs)
 
 
 class _progress:

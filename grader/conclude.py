@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from grader import contract, mutation, tests_ast, verdicts, wording
 from grader.mutation import CAUGHT, Decision, Judgement, Next, Score
-from grader.plan import BROKEN, OWN, REFERENCE, Policy
+from grader.plan import BROKEN, OWN, REFERENCE, Policy, builds, smoke_first
 from grader.report import (
     Baselines,
     CategoryPart,
@@ -37,6 +37,9 @@ from grader.submission import Submission
 from grader.unit import Erratum, Freedom, Unit
 from grader.verdicts import STANDING_LIMITS, SuiteSeen, TestSeen
 from sandbox.records import EndingKind, Environment, RunResult
+
+INVALID_NAMED = 3
+"""how many tests that reject correct code a student is told at once"""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,22 @@ class MutationSeen:
     complete: bool = False
     stopped: Stopped | None = None
 
+    @property
+    def ended(self) -> Cause | None:
+        """How a run on correct code ended that no test can be blamed for."""
+        return next((suite.cause for _, suite in self.correct if suite.cause is not None), None)
+
+    @property
+    def failures_seen(self) -> bool:
+        """Whether the forced failure showed: otherwise no mutant is believed."""
+        return self.broken.shows_failure
+
+    @property
+    def void(self) -> bool:
+        """Whether the suite gets no score, whatever it catches."""
+        invalid = any(judgement.invalid for judgement in self.judgements.values())
+        return self.stopped is not None or invalid or self.ended is not None or not self.failures_seen
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -101,7 +120,7 @@ class Seen:
     environment: Environment
 
 
-def why_not_run(unit: Unit, calibration: SuiteSeen, policy: Policy) -> Stopped | None:
+def why_not_run(unit: Unit, submission: Submission, calibration: SuiteSeen, policy: Policy) -> Stopped | None:
     """What the calibration run says against holding the suite against mutants."""
     tests, items = len(calibration.tests), len(calibration.collected)
     if calibration.ending is EndingKind.DEADLINE:
@@ -109,22 +128,25 @@ def why_not_run(unit: Unit, calibration: SuiteSeen, policy: Policy) -> Stopped |
     if tests > policy.most_tests or items > policy.most_items:
         count, most = (tests, policy.most_tests) if tests > policy.most_tests else (items, policy.most_items)
         return Stopped("too_many_tests", wording.too_many_tests(count, most), MutantStatus.VOID)
-    if calibration.cause is not None:
-        return Stopped("suite_ended", wording.suite_ended(calibration.cause.message), MutantStatus.VOID)
-    if calibration.ending in verdicts.OUT_OF_TIME and calibration.unanswered:
+    if calibration.too_slow or (calibration.cause is not None and calibration.ending in verdicts.OUT_OF_TIME):
         return Stopped("over_time_budget", wording.over_time_budget(unit.budget_cpu_seconds), MutantStatus.VOID)
+    if calibration.cause is not None:
+        return Stopped("suite_ended", _ended(calibration.cause), MutantStatus.VOID)
     if not tests and calibration.errors:
-        return Stopped("suite_not_loaded", _not_loaded(calibration), MutantStatus.VOID)
+        # Where it says what, it says so beside the reference: only the files' names are safe to show to everyone.
+        sent = {file.path for file in submission.tests}
+        paths = [path for path in mutation.error_paths(calibration) if path in sent]
+        return Stopped("suite_not_loaded", wording.files_not_loaded(paths), MutantStatus.VOID)
     if not tests:
         return Stopped("no_tests", wording.NO_TESTS, MutantStatus.SURVIVED)
-    if all(test.outcome is Outcome.SKIPPED for test in calibration.tests.values()) and not calibration.errors:
+    says_nothing = (test.outcome is Outcome.SKIPPED or not test.counts for test in calibration.tests.values())
+    if all(says_nothing) and not calibration.errors:
         return Stopped("all_skipped", wording.ALL_SKIPPED, MutantStatus.SURVIVED)
     return None
 
 
-def _not_loaded(calibration: SuiteSeen) -> str:
-    # The message comes from a run on the reference: only the file's name is safe to show to everyone.
-    return " ".join(wording.suite_did_not_load(error.path) for error in calibration.errors[:3])
+def _ended(cause: Cause) -> str:
+    return wording.suite_ended(wording.without_seen(cause).message)
 
 
 def report(
@@ -146,14 +168,14 @@ def report(
         ),
     )
     course = verdicts.course_tests(
-        unit.course_tests, seen.course or {}, not_run=wording.OWN_UNIT_UNREADABLE if seen.course is None else ""
+        smoke_first(unit), seen.course or {}, not_run=wording.OWN_UNIT_UNREADABLE if seen.course is None else ""
     )
     tests = student_tests(unit, submission, seen)
     mutants = mutation_part(unit, seen.mutation)
     oracle = OraclePart(status="not_run", cases=0, seed=None, worst=None, disagreements=())
     reasons = _reasons(contract_part, course, oracle, tests, mutants, seen)
     passed = not reasons
-    weights = unit.weight_course_tests + unit.weight_mutation
+    weights = (unit.weight_course_tests + unit.weight_mutation) or 1.0
     share = course.passed / course.total if course.total else 0.0
     score = (unit.weight_course_tests * share + unit.weight_mutation * mutants.score) / weights
     return Report(
@@ -277,17 +299,8 @@ def _student_test(name: str, unit: Unit, submission: Submission, seen: Seen, lin
     judgement = mutants.judgements.get(name)
     own = _seen_on(seen.own.suite if seen.own is not None else None, name)
     calibrated = _seen_on(mutants.calibration, name)
-    rejecting = calibrated.failing if judgement is None else judgement.invalid
-    denied = _denied(unit.freedoms, judgement) if judgement is not None else ""
-    advice = ""
-    if rejecting:
-        passed, total = (judgement.passed, judgement.total) if judgement is not None else (0, 1)
-        advice = _advice(
-            wording.rejection(name, passed, total, judgement is not None and judgement.flaky, line),
-            denied,
-            _misprint(unit.errata, submission, name) if REFERENCE in (judgement.rejected if judgement else ()) else "",
-            own.message if own.failing else "",
-        )
+    judged = judgement or _by_calibration(mutants, calibrated)
+    denied = _denied(unit.freedoms, judged)
     return StudentTestPart(
         id=name,
         line=line,
@@ -295,13 +308,22 @@ def _student_test(name: str, unit: Unit, submission: Submission, seen: Seen, lin
         kills=tuple(mid for mid, decision in mutants.decisions.items() if name in decision.killed_by),
         flaky=None if judgement is None else judgement.flaky,
         own_code=own.outcome,
-        valid=False if rejecting else None if judgement is None else judgement.valid,
+        valid=False if judged.invalid else True if judged.valid else None,
         message=own.message if own.failing else "",
-        rejection=calibrated.message if rejecting else "",
-        advice=advice,
+        rejection=calibrated.message if judged.invalid else "",
+        advice=_advice(name, line, judged, calibrated, own, denied, unit, submission) if judged.invalid else "",
         denies=denied,
-        cause=own.cause or calibrated.cause,
+        cause=own.cause,
     )
+
+
+def _by_calibration(seen: MutationSeen, calibrated: TestSeen) -> Judgement:
+    """What the calibration run alone says of a test, where the suite got no further. Time over says nothing of the
+    test in which it was over."""
+    too_slow = calibrated.ended_run and seen.stopped is not None and seen.stopped.code == "over_time_budget"
+    if calibrated.failing and not too_slow:
+        return Judgement(0, 1, rejected=(REFERENCE,))
+    return Judgement(0, 0, silent=True)
 
 
 def _seen_on(suite: SuiteSeen | None, name: str) -> TestSeen:
@@ -333,22 +355,39 @@ def _misprint(errata: Sequence[Erratum], submission: Submission, name: str) -> s
     return ""
 
 
-def _advice(rejection: str, denied: str, misprint: str, own_message: str) -> str:
-    said = wording.said_on_own_code(own_message) if own_message else ""
-    return rejection + (wording.denies(denied) if denied else "") + misprint + said
+def _advice(
+    name: str,
+    line: int,
+    judged: Judgement,
+    calibrated: TestSeen,
+    own: TestSeen,
+    denied: str,
+    unit: Unit,
+    submission: Submission,
+) -> str:
+    """Which test to look at, why, and what to do; nothing in it was said beside the reference."""
+    title = name if line else wording.UNNAMED_TEST
+    if any(file.path == name for file in submission.tests):
+        text = wording.did_not_load(name)
+    else:
+        text = wording.rejection(title, judged.passed, judged.total, judged.flaky, line)
+    if calibrated.cause is not None:
+        text += f" {wording.without_seen(calibrated.cause).message}"
+    if denied:
+        text += wording.denies(denied)
+    if REFERENCE in judged.rejected:
+        text += _misprint(unit.errata, submission, name)
+    return text + (wording.said_on_own_code(own.message) if own.failing and own.message else "")
 
 
 # -- the mutation grade ----------------------------------------------------------------------------------------------
 
 
 def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
-    """Scores and statuses; the score is 0 while any test rejects correct code or the suite could not be run."""
-    decisions = seen.decisions or _without_runs(unit, seen.stopped)
+    """Scores and statuses; the score is 0 where the suite rejects correct code, hides failures or could not be run."""
+    decisions = _without_runs(unit, seen.stopped) if seen.stopped is not None else seen.decisions
     score = mutation.score(decisions, unit.required_mutants)
-    void = seen.stopped is not None or any(judgement.invalid for judgement in seen.judgements.values())
-    broken_cause = next((suite.cause for _, suite in seen.correct if suite.cause is not None), None)
-    void = void or broken_cause is not None
-    share = 0.0 if void else score.share
+    share = 0.0 if seen.void else score.share
     return MutationPart(
         score=round(share, 6),
         score_if_valid=round(score.share, 6),
@@ -356,7 +395,7 @@ def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
         killed=score.killed,
         total=score.total,
         required_ok=score.required_ok,
-        passed=not void and share >= unit.threshold and score.required_ok,
+        passed=not seen.void and share >= unit.threshold and score.required_ok,
         matrix="none" if seen.stopped is not None else "full" if seen.complete else "first_kill",
         mutants=_mutant_parts(unit, decisions),
         wheats=_wheat_parts(unit, seen),
@@ -364,10 +403,11 @@ def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
     )
 
 
-def _without_runs(unit: Unit, stopped: Stopped | None) -> dict[str, Decision]:
-    status = stopped.status if stopped is not None else MutantStatus.VOID
-    cause = Cause(code="not_run", message=wording.NOT_GRADED) if status is MutantStatus.VOID else None
-    return {mutant.id: Decision(Next.NOTHING, status, cause=cause) for mutant in unit.mutants}
+def _without_runs(unit: Unit, stopped: Stopped) -> dict[str, Decision]:
+    cause = Cause(code="not_run", message=wording.NOT_GRADED) if stopped.status is MutantStatus.VOID else None
+    not_run = Decision(Next.NOTHING, stopped.status, cause=cause)
+    invalid = Decision(Next.NOTHING, MutantStatus.INVALID)
+    return {mutant.id: not_run if builds(mutant.files) else invalid for mutant in unit.mutants}
 
 
 def _mutant_parts(unit: Unit, decisions: Mapping[str, Decision]) -> tuple[MutantPart, ...]:
@@ -428,19 +468,37 @@ def _reasons(
     stopped = seen.mutation.stopped
     if stopped is not None:
         found.append((stopped.code, stopped.message))
-    invalid = [test for test in tests.tests if test.valid is False]
-    flaky = [test.id for test in invalid if test.flaky]
-    strict = [test.id for test in invalid if not test.flaky]
-    if strict:
-        found.append(("rejects_correct_code", wording.rejects_correct_code(strict)))
-    if flaky:
-        found.append(("flaky_tests", wording.flaky_tests(flaky)))
-    if not tests.own_code_ok and stopped_allows_own(stopped):
+    found += _invalid_reasons(tests, seen.mutation)
+    if seen.own is not None and not seen.own.ok and stopped_allows_own(stopped):
         failing = [test.id for test in tests.tests if test.own_code in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
         found.append(("own_tests", wording.own_tests_fail(failing) if failing else wording.OWN_TESTS_NOT_RUN))
     if stopped is None:
         found += _mutation_reasons(mutants, seen.mutation)
     return tuple(Reason(code=code, message=message) for code, message in found)
+
+
+def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[str, str]]:
+    """Tests that reject correct code, by kind. Only the first few are named, and only by names that stand in the
+    uploaded files: any choice among names could carry something of the reference."""
+    found: list[tuple[str, str]] = []
+    broken_files = set(mutation.known_errors(seen.calibration, seen.correct))
+    invalid = [test for test in tests.tests if test.valid is False]
+    named = [test for test in invalid if test.line][:INVALID_NAMED]
+    files = [test for test in invalid if test.id in broken_files]
+    strict = [test for test in invalid if test not in files and not test.flaky]
+    flaky = [test for test in invalid if test not in files and test.flaky]
+
+    def names(kind: Sequence[StudentTestPart]) -> list[str]:
+        return [test.id for test in named if test in kind]
+
+    if files and (seen.stopped is None or seen.stopped.code != "suite_not_loaded"):
+        found.append(("suite_not_loaded", wording.files_not_loaded(names(files))))
+    if strict:
+        more = len(strict) - len(names(strict))
+        found.append(("rejects_correct_code", wording.rejects_correct_code(names(strict), more)))
+    if flaky:
+        found.append(("flaky_tests", wording.flaky_tests(names(flaky), len(flaky) - len(names(flaky)))))
+    return found
 
 
 def stopped_allows_own(stopped: Stopped | None) -> bool:
@@ -450,19 +508,33 @@ def stopped_allows_own(stopped: Stopped | None) -> bool:
 
 def _mutation_reasons(mutants: MutationPart, seen: MutationSeen) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    ended = next((suite.cause for _, suite in seen.correct if suite.cause is not None), None)
-    if ended is not None:
-        found.append(("suite_ended", wording.suite_ended(ended.message)))
-    if not seen.broken.failing and seen.broken.cause is None:
-        found.append(("no_failure_seen", wording.NO_CALLS))
-    if any(mutant.cause is not None and mutant.cause.code == "deadline" for mutant in mutants.mutants):
+    causes = [mutant.cause for mutant in mutants.mutants] + [seen.ended, seen.broken.cause]
+    if any(cause is not None and cause.code == EndingKind.DEADLINE for cause in causes):
         found.append(("out_of_time", wording.OUT_OF_TIME))
+    elif seen.ended is not None:
+        found.append(("suite_ended", _ended(seen.ended)))
+    elif not seen.failures_seen:
+        found.append(("no_failure_seen", wording.NO_FAILURE_SEEN))
     if mutants.score_if_valid < mutants.threshold:
         found.append(("below_threshold", wording.below_threshold(mutants.killed, mutants.total, mutants.threshold)))
     if not mutants.required_ok:
         missed = [m.id for m in mutants.mutants if m.required and m.status not in (*CAUGHT, MutantStatus.INVALID)]
         found.append(("required_survived", wording.required_survived(missed)))
     return found
+
+
+SUITE_FIRST = (
+    "oracle_disagrees",
+    "out_of_time",
+    "too_many_tests",
+    "over_time_budget",
+    "suite_ended",
+    "suite_not_loaded",
+    "no_tests",
+    "all_skipped",
+    "no_failure_seen",
+)
+"""reasons that say themselves what to do, and without which the rest means little"""
 
 
 def _next_step(
@@ -480,10 +552,13 @@ def _next_step(
     for course_test in course.tests:
         if course_test.outcome is not Outcome.PASSED:
             return wording.next_course_test(course_test.id, course_test.message)
-    for test in tests.tests:
-        if test.valid is False:
-            return wording.next_rejection(test.advice)
     codes = {reason.code: reason.message for reason in reasons}
+    for code in SUITE_FIRST:
+        if code in codes:
+            return codes[code]
+    for test in tests.tests:
+        if test.valid is False and test.line:
+            return wording.next_rejection(test.advice)
     for test in tests.tests:
         if "own_tests" in codes and test.own_code in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT):
             return wording.next_own(test.id)
@@ -491,4 +566,7 @@ def _next_step(
     for mutant in sorted(survivors, key=lambda mutant: not mutant.required):
         if mutants.matrix != "none":
             return wording.next_mutant(mutant.id, mutant.hint)
+    for mutant in mutants.mutants:
+        if mutant.status is MutantStatus.VOID and mutant.cause is not None:
+            return wording.next_void(mutant.id, wording.without_seen(mutant.cause).message)
     return reasons[0].message

@@ -18,7 +18,7 @@ from grader.mutation import Decision, Judgement, Next
 from grader.plan import STANDARD, Policy, Variant
 from grader.report import MutantStatus, Report
 from grader.submission import Submission
-from grader.unit import Unit
+from grader.unit import CourseTest, Unit
 from grader.verdicts import SuiteSeen
 from sandbox.records import Limits, Run, RunResult, Sandbox, Session
 
@@ -57,7 +57,7 @@ def grade(
     with ExitStack() as stack:
         with phases.time("sandbox"):
             session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
-        runner = Runner(session, Random(seed), progress)
+        runner = Runner(session, seed, progress)
         with phases.time("course_tests"):
             course, own = run_own_unit(runner, unit, submission, problems, policy)
         mutants = run_mutation(runner, unit, submission, policy, phases)
@@ -84,10 +84,10 @@ class Phases:
 class Runner:
     """Makes batches of runs in the session, reports progress, and takes interrupted suites up again."""
 
-    def __init__(self, session: Session, random: Random, progress: OnProgress) -> None:
+    def __init__(self, session: Session, seed: int, progress: OnProgress) -> None:
         self.session = session
-        self.random = random
-        self.ids = plan.RunIds(random)
+        self.order = Random(f"{seed}/order")  # apart from the ids: how many of these are drawn depends on the runs
+        self.ids = plan.RunIds(Random(f"{seed}/ids"))
         self._progress = progress
 
     def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
@@ -108,15 +108,19 @@ class Runner:
         phase: str,
         first: RunResult,
         again: Callable[[tuple[str, ...]], Run],
-        policy: Policy,
+        most: int,
     ) -> SuiteSeen:
-        """The suite of `first`, taken up behind every test that ended its run. `again` makes a run that skips items."""
+        """The suite of `first`, taken up behind tests that ended its run, `most` times. `again` makes a run that skips
+        items."""
         results = [first]
         seen = verdicts.join(results)
-        while len(results) <= policy.resumes and verdicts.can_resume(seen, results[-1]):
+        while len(results) <= most and verdicts.can_resume(seen, results[-1]):
             results += self.batch(phase, [again(seen.answered)])
             seen = verdicts.join(results)
         return seen
+
+
+UNREADABLE = ("syntax_error", "too_complex")
 
 
 def run_own_unit(
@@ -126,8 +130,11 @@ def run_own_unit(
     problems: Sequence[contract.Problem],
     policy: Policy,
 ) -> tuple[Mapping[str, tuple[RunResult, ...]] | None, OwnSeen | None]:
-    """The course tests and the student's own tests on the student's unit; None for a unit that is not Python."""
-    if any(problem.code == "syntax_error" for problem in problems):
+    """The course tests and the student's own tests on the student's unit; None for a unit that is not Python.
+
+    Every course test runs once, and those that were in time run again to show that they agree.
+    """
+    if any(problem.code in UNREADABLE for problem in problems):
         return None, None
     modules = plan.own_modules(unit, submission)
     limits = plan.correct_limits(unit, policy)
@@ -135,33 +142,39 @@ def run_own_unit(
     def own_run(skip: tuple[str, ...] = ()) -> Run:
         return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
 
-    tests = [test for _ in range(unit.determinism_runs) for test in unit.course_tests]
-    runs = [plan.course_run(next(runner.ids), unit, modules, test) for test in tests]
-    *results, own = runner.batch("course_tests", [*runs, own_run()])
+    def course_runs(tests: Sequence[CourseTest]) -> list[Run]:
+        return [plan.course_run(next(runner.ids), unit, modules, test) for test in tests]
+
+    tests = plan.smoke_first(unit)
+    first = runner.batch("course_tests", course_runs(tests))
+    again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.OUT_OF_TIME]
+    repeated = again * (unit.determinism_runs - 1)
+    *more, own = runner.batch("course_tests", [*course_runs(repeated), own_run()])
     course: dict[str, tuple[RunResult, ...]] = {}
-    for test, result in zip(tests, results, strict=True):
+    for test, result in zip([*tests, *repeated], [*first, *more], strict=True):
         course[test.name] = (*course.get(test.name, ()), result)
-    return course, OwnSeen(runner.resumed("course_tests", own, own_run, policy))
+    return course, OwnSeen(runner.resumed("course_tests", own, own_run, policy.own_resumes))
 
 
 def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Policy, phases: Phases) -> MutationSeen:
     """The student's tests on correct code and on mutants."""
     with phases.time("calibration"):
         calibration, broken = calibrate(runner, unit, submission, policy)
-    stopped = conclude.why_not_run(unit, calibration, policy)
+    stopped = conclude.why_not_run(unit, submission, calibration, policy)
     if stopped is not None:
         return MutationSeen(calibration, broken, stopped=stopped)
     field_ = Field(runner, unit, submission, calibration, policy)
     with phases.time("mutants"):
         correct, first_runs = field_.first_runs()
     judgements = mutation.judge_tests(calibration, correct)
+    known_errors = frozenset(mutation.known_errors(calibration, correct))
     with phases.time("confirmation"):
-        decisions = field_.decide(first_runs, judgements)
+        decisions = field_.decide(first_runs, judgements, known_errors)
     return MutationSeen(calibration, broken, correct, judgements, decisions, field_.complete)
 
 
 def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy) -> tuple[SuiteSeen, SuiteSeen]:
-    """One uncounted run on the reference, and the forced failure: a unit in which every call fails."""
+    """The suite, uncounted, on the reference, and the forced failure: on a unit in which every call fails."""
     limits = plan.correct_limits(unit, policy)
 
     def run(variant: Variant, skip: tuple[str, ...] = ()) -> Run:
@@ -170,8 +183,10 @@ def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy
 
     reference, broken = plan.reference(unit), plan.broken(unit)
     first, failing = runner.batch("calibration", [run(reference), run(broken)])
-    seen = runner.resumed("calibration", first, lambda skip: run(reference, skip), policy)
-    return seen, verdicts.join([failing])
+    return (
+        runner.resumed("calibration", first, lambda skip: run(reference, skip), policy.resumes),
+        runner.resumed("calibration", failing, lambda skip: run(broken, skip), policy.resumes),
+    )
 
 
 class Field:
@@ -190,7 +205,7 @@ class Field:
         self._limits: Limits = plan.mutant_limits(calibration.cpu_seconds, policy)
         self._correct = plan.correct_variants(unit, policy)
         self._mutants = {variant.id: variant for variant in plan.mutants(unit)}
-        self._built = [variant for variant in self._mutants.values() if plan.builds(variant)]
+        self._built = [variant for variant in self._mutants.values() if plan.builds(variant.files)]
         count = len(self._correct) + len(self._built)
         self.complete = plan.runs_are_complete(calibration.cpu_seconds, count, policy)
 
@@ -209,7 +224,7 @@ class Field:
 
     def first_runs(self) -> tuple[list[tuple[str, SuiteSeen]], dict[str, list[RunResult]]]:
         """Every variant once; correct ones are taken to the end of the suite whatever it takes."""
-        order = plan.shuffled([*self._correct, *self._built], self._runner.random)
+        order = plan.shuffled([*self._correct, *self._built], self._runner.order)
         results = self._runner.batch("mutants", [self._run(variant) for variant in order])
         correct: list[tuple[str, SuiteSeen]] = []
         mutants: dict[str, list[RunResult]] = {}
@@ -222,12 +237,14 @@ class Field:
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
         results = [first]
-        seen = verdicts.join(results)
+        if first.ending.kind in verdicts.OUT_OF_TIME:  # as for a mutant, this is believed only of a run made alone
+            results = list(self._runner.batch("mutants", [self._run(variant)]))
+        seen = verdicts.join(results, tell_limit=False)
         while len(results) <= self._policy.resumes and (
             verdicts.can_resume(seen, results[-1]) or self._stopped_early(seen, results[-1])
         ):
             results += self._runner.batch("mutants", [self._run(variant, skip=seen.answered)])
-            seen = verdicts.join(results)
+            seen = verdicts.join(results, tell_limit=False)
         return seen
 
     def _stopped_early(self, seen: SuiteSeen, last: RunResult) -> bool:
@@ -236,12 +253,14 @@ class Field:
         return not self.complete and last.complete and bool(last.record.items) and bool(left)
 
     def decide(
-        self, first_runs: Mapping[str, list[RunResult]], judgements: Mapping[str, Judgement]
+        self,
+        first_runs: Mapping[str, list[RunResult]],
+        judgements: Mapping[str, Judgement],
+        known_errors: frozenset[str],
     ) -> dict[str, Decision]:
         """Give every mutant the runs it needs until its status is known; ids in the unit's order."""
         valid = frozenset(name for name, judgement in judgements.items() if judgement.valid)
-        known_errors = frozenset(name for name in judgements if "::" not in name)
-        refused = tuple(name for name, judgement in judgements.items() if not judgement.valid and "::" in name)
+        refused = tuple(name for name, judgement in judgements.items() if not judgement.valid)
         runs = {mid: list(results) for mid, results in first_runs.items()}
         decisions = {mid: mutation.decide(results, valid, known_errors) for mid, results in runs.items()}
         while waiting := {mid: each for mid, each in decisions.items() if each.next is not Next.NOTHING}:
@@ -268,8 +287,7 @@ class Field:
     def _again(
         self, mid: str, decision: Decision, refused: tuple[str, ...], first_runs: Mapping[str, list[RunResult]]
     ) -> Run:
-        """A further run of a mutant, without the tests that reject correct code."""
+        """A further run of a mutant, without the tests whose failures do not count."""
         collected = first_runs[mid][0].record.collected
         skip = (*plan.items_of(refused, collected), *decision.skip)
-        only = tuple(name for name in decision.only if "::" in name)
-        return self._run(self._mutants[mid], only=only, skip=skip)
+        return self._run(self._mutants[mid], only=decision.only, skip=skip)

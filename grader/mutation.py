@@ -2,6 +2,7 @@
 killed leaves. The rules are those of docs/grading-rules.md; all functions are pure.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -12,22 +13,23 @@ from grader.report import Cause, MutantStatus, Outcome
 from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
 from sandbox.records import EndingKind, RunResult, function_of
 
-MOST_RUNS_OF_A_MUTANT = 5
+MOST_RUNS_OF_A_MUTANT = 6
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One test function against correct code: on how many runs it passed, and the variants it rejected.
+    """One test function, or a file that could not be collected, against correct code: on how many runs it passed, and
+    the variants it rejected.
 
-    `flaky` says that it passed and failed on the very same code. `blank` marks tests that say nothing: skipped, or
-    marked xfail.
+    `flaky` says that it passed and failed on the very same code. `silent` marks what says nothing: skipped, marked
+    xfail, or not run to an outcome on some of the runs.
     """
 
     passed: int
     total: int
     rejected: tuple[str, ...] = ()
     flaky: bool = False
-    blank: bool = False
+    silent: bool = False
 
     @property
     def invalid(self) -> bool:
@@ -35,19 +37,23 @@ class Judgement:
 
     @property
     def valid(self) -> bool:
-        return not self.blank and not self.invalid
+        return not self.silent and not self.invalid
 
 
-def judge_tests(calibration: SuiteSeen, correct: Sequence[tuple[str, SuiteSeen]]) -> dict[str, Judgement]:
-    """Hold every test against correct code. `correct` pairs a variant's id with what the suite did on it.
+Correct = Sequence[tuple[str, SuiteSeen]]
+"""What the suite did on each piece of correct code, with the variant's id."""
+
+
+def judge_tests(calibration: SuiteSeen, correct: Correct) -> dict[str, Judgement]:
+    """Hold every test against correct code, by name; files that could not be collected stand under their path.
 
     The calibration run is not counted, but it was correct code too: a test that failed there only is flaky, and one
-    that ended that run is not run again and rejects everything. Files that could not be collected appear under their
-    path.
+    that ended that run is not run again and rejects everything.
     """
     suites = [calibration, *(suite for _, suite in correct)]
-    names = dict.fromkeys(name for suite in suites for name in (*suite.tests, *error_paths(suite)))
-    return {name: _judge(name, calibration, correct) for name in names}
+    names = dict.fromkeys(name for suite in suites for name in suite.tests)
+    judged = {name: _judge(name, calibration, correct) for name in names}
+    return judged | {path: _judge_file(path, correct) for path in known_errors(calibration, correct)}
 
 
 def error_paths(suite: SuiteSeen) -> tuple[str, ...]:
@@ -55,20 +61,35 @@ def error_paths(suite: SuiteSeen) -> tuple[str, ...]:
     return tuple(error.path for error in suite.errors)
 
 
-def _judge(name: str, calibration: SuiteSeen, correct: Sequence[tuple[str, SuiteSeen]]) -> Judgement:
-    first = calibration.tests.get(name)
-    everything = tuple(variant for variant, _ in correct)
-    if name in error_paths(calibration) or (first is not None and first.ended_run):
-        return Judgement(0, len(correct), rejected=everything)
+def known_errors(calibration: SuiteSeen, correct: Correct) -> tuple[str, ...]:
+    """Files that could not be collected on some correct code."""
+    suites = [calibration, *(suite for _, suite in correct)]
+    return tuple(dict.fromkeys(path for suite in suites for path in error_paths(suite)))
+
+
+def _judge(name: str, calibration: SuiteSeen, correct: Correct) -> Judgement:
+    first = calibration.tests.get(name, TestSeen(Outcome.NOT_RUN))
+    if first.ended_run:
+        return Judgement(0, len(correct), rejected=tuple(dict.fromkeys(variant for variant, _ in correct)))
     seen = [(variant, suite.tests.get(name, TestSeen(Outcome.NOT_RUN))) for variant, suite in correct]
-    said = [test for _, test in seen] + ([first] if first is not None else [])
-    if not all(test.counts for test in said) or all(test.outcome is Outcome.SKIPPED for test in said):
-        return Judgement(0, len(correct), blank=True)
-    rejected = tuple(variant for variant, test in seen if test.outcome is not Outcome.PASSED)
-    on_reference = {test.outcome is Outcome.PASSED for variant, test in seen if variant == REFERENCE}
-    if first is not None:
-        on_reference.add(first.outcome is Outcome.PASSED)
-    return Judgement(len(correct) - len(rejected), len(correct), rejected, flaky=len(on_reference) > 1)
+    everything = [first, *(test for _, test in seen)]
+    on_reference = [first, *(test for variant, test in seen if variant == REFERENCE)]
+    marked = not all(test.counts for test in everything)  # xfail: whatever it did says nothing
+    failed = any(test.failing for test in on_reference)
+    return Judgement(
+        passed=sum(test.outcome is Outcome.PASSED for _, test in seen),
+        total=len(correct),
+        rejected=() if marked else tuple(dict.fromkeys(variant for variant, test in seen if test.failing)),
+        flaky=not marked and failed and not all(test.failing for test in on_reference),
+        silent=marked or not all(test.outcome is Outcome.PASSED or test.failing for test in everything),
+    )
+
+
+def _judge_file(path: str, correct: Correct) -> Judgement:
+    rejected = [variant for variant, suite in correct if path in error_paths(suite)]
+    loads_sometimes = 0 < rejected.count(REFERENCE) < sum(variant == REFERENCE for variant, _ in correct)
+    unique = tuple(dict.fromkeys(rejected)) or (REFERENCE,)  # on the calibration run alone
+    return Judgement(len(correct) - len(rejected), len(correct), unique, flaky=loads_sometimes or not rejected)
 
 
 class Next(Enum):
@@ -94,45 +115,44 @@ class Decision:
 
 
 def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:
-    """Decide a mutant from its runs so far, in order. `valid` are the tests whose failures count; `known_errors` are
-    files that cannot be collected on correct code either.
+    """Decide a mutant from its runs so far, in order, each made as the decision before it asked. `valid` are the tests
+    whose failures count; `known_errors` are files that cannot be collected on correct code either.
 
-    Killed needs two complete runs in which the same test fails; out of time needs two runs, the second alone; any other
-    ending is void after two. A failure that does not come again is no kill.
+    Killed needs two complete runs in which the same test fails; out of time needs two runs on end, the second alone;
+    any other ending is void after two. A failure that does not come again is no kill.
     """
     last = runs[-1]
-    kind = last.ending.kind
-    if kind is EndingKind.DEADLINE:
+    if last.ending.kind is EndingKind.DEADLINE:
         return Decision(Next.NOTHING, MutantStatus.VOID, cause=wording.cause(last.ending))
     if not last.complete:
-        return _after_bad_ending(runs, last)
+        return _after_bad_ending(runs)
     complete = [run for run in runs if run.complete]
-    now = _failing(last, valid, known_errors)
-    before = frozenset(name for run in complete[:-1] for name in _failing(run, valid, known_errors))
-    confirmed = tuple(name for name in now if name in before)
-    if confirmed:
-        return Decision(Next.NOTHING, MutantStatus.KILLED, killed_by=confirmed)
-    if before or len(runs) >= MOST_RUNS_OF_A_MUTANT:
+    failures = [_failing(run, valid, known_errors) for run in complete]
+    count = Counter(name for names in failures for name in names)
+    if killers := tuple(name for name in count if count[name] > 1):
+        return Decision(Next.NOTHING, MutantStatus.KILLED, killed_by=killers)
+    if len(runs) >= MOST_RUNS_OF_A_MUTANT:
         return Decision(Next.NOTHING, MutantStatus.SURVIVED)
-    if now:
-        return Decision(Next.CONFIRM, only=() if set(now) - set(join([last]).tests) else now)
+    if fresh := tuple(name for name in failures[-1] if name not in _answered(complete[:-1])):
+        by_file = any(name not in valid for name in fresh)
+        return Decision(Next.CONFIRM, only=() if by_file else fresh)
     seen = join(complete)
-    left = tuple(item for item in seen.unanswered if function_of(item) in valid)
+    left = {item for item in seen.unanswered if function_of(item) in valid}
     if left and last.record.items:
-        done = set(left)
-        return Decision(Next.CONTINUE, skip=tuple(item for item in seen.collected if item not in done))
+        return Decision(Next.CONTINUE, skip=tuple(item for item in seen.collected if item not in left))
     return Decision(Next.NOTHING, MutantStatus.SURVIVED)
 
 
-def _after_bad_ending(runs: Sequence[RunResult], last: RunResult) -> Decision:
-    alike = [run for run in runs if not run.complete and (run.ending.kind in OUT_OF_TIME) == _timed_out(last)]
-    cause = wording.cause(last.ending)
-    if len(alike) < 2 and len(runs) < MOST_RUNS_OF_A_MUTANT:
-        return Decision(Next.ALONE if _timed_out(last) else Next.AGAIN)
-    if _timed_out(last):
+def _after_bad_ending(runs: Sequence[RunResult]) -> Decision:
+    last = runs[-1]
+    cause = wording.cause(last.ending, tell_limit=False)
+    if _timed_out(last) and len(runs) > 1 and _timed_out(runs[-2]):  # after the first, this one was alone
         by = () if last.ending.item is None else (function_of(last.ending.item),)
         return Decision(Next.NOTHING, MutantStatus.TIMEOUT, killed_by=by, cause=cause)
-    return Decision(Next.NOTHING, MutantStatus.VOID, cause=cause)
+    bad = sum(not run.complete and not _timed_out(run) for run in runs)
+    if bad > 1 or len(runs) >= MOST_RUNS_OF_A_MUTANT:
+        return Decision(Next.NOTHING, MutantStatus.VOID, cause=cause)
+    return Decision(Next.ALONE if _timed_out(last) else Next.AGAIN)
 
 
 def _timed_out(run: RunResult) -> bool:
@@ -142,8 +162,16 @@ def _timed_out(run: RunResult) -> bool:
 def _failing(run: RunResult, valid: frozenset[str], known_errors: frozenset[str]) -> tuple[str, ...]:
     """Valid tests that failed in a run, and files that only this variant keeps from being collected."""
     seen = join([run])
-    tests = tuple(name for name in seen.failing if name in valid)
+    tests = tuple(name for name, test in seen.tests.items() if name in valid and test.failing and test.counts)
     return tests + tuple(path for path in error_paths(seen) if path not in known_errors)
+
+
+def _answered(runs: Sequence[RunResult]) -> set[str]:
+    """Tests with an outcome, and files that could not be collected: a further failure in these is nothing new."""
+    if not runs:
+        return set()
+    seen = join(runs)
+    return {name for name, test in seen.tests.items() if test.outcome is not Outcome.NOT_RUN} | set(error_paths(seen))
 
 
 @dataclass(frozen=True)

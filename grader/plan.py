@@ -6,6 +6,7 @@ Nothing here runs anything: every function is pure, and what is random comes fro
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from grader.submission import Submission
@@ -30,12 +31,15 @@ class Policy:
     mutant_time_factor: float = 10.0
     mutant_cpu_seconds_least: float = 2.0
     mutant_cpu_seconds_most: float = 20.0
+    mutant_time_margin: float = 2.0
+    """a suite near its budget needs more than the most: never less than this many times its own time"""
     wall_per_cpu: float = 3.0
     correct_wall_per_cpu: float = 1.5
     total_seconds: float = 600.0
     resumes: int = 10
     """how often a run that a test ended is taken up again behind that test"""
-    invalid_shown: int = 3
+    own_resumes: int = 2
+    """the same on the student's unit: code that always hangs must leave time for the mutants"""
 
 
 STANDARD = Policy()
@@ -85,11 +89,15 @@ def mutants(unit: Unit) -> tuple[Variant, ...]:
     return tuple(Variant(mutant.id, "mutant", mutant.files) for mutant in unit.mutants)
 
 
-def builds(variant: Variant) -> bool:
-    """Whether every file of the variant is Python at all."""
+def builds(files: Mapping[str, bytes]) -> bool:
+    """Whether every file of a variant is Python at all."""
+    return all(map(_compiles, files.values()))
+
+
+@lru_cache(maxsize=4096)  # variants are the same for every submission
+def _compiles(source: bytes) -> bool:
     try:
-        for path, source in variant.files.items():
-            compile(source, path, "exec", dont_inherit=True)
+        compile(source, "variant.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     return True
@@ -133,6 +141,13 @@ class RunIds:
 
     def __iter__(self) -> Iterator[str]:
         return self
+
+
+def smoke_first(unit: Unit) -> tuple[CourseTest, ...]:
+    """The course tests in the order they are run and shown: those the unit names as smoke, then the others."""
+    by_name = {test.name: test for test in unit.course_tests}
+    names = dict.fromkeys((*(name for name in unit.smoke if name in by_name), *by_name))
+    return tuple(by_name[name] for name in names)
 
 
 def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: CourseTest) -> Run:
@@ -191,9 +206,10 @@ def correct_limits(unit: Unit, policy: Policy) -> Limits:
 
 
 def mutant_limits(suite_cpu_seconds: float, policy: Policy) -> Limits:
-    """For the suite on a mutant: ten times what it takes on the reference, within bounds."""
+    """For the suite on a mutant: a multiple of what it takes on the reference, within bounds."""
     cpu = policy.mutant_time_factor * suite_cpu_seconds
     cpu = min(max(cpu, policy.mutant_cpu_seconds_least), policy.mutant_cpu_seconds_most)
+    cpu = max(cpu, policy.mutant_time_margin * suite_cpu_seconds)
     return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.wall_per_cpu)
 
 

@@ -17,7 +17,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class IntakeNote:
-    """Something intake did, for the student to know: what ("dropped", "renamed", "normalised"), to which file, and why."""
+    """Something intake did, for the student to know: what ("dropped", "renamed", "normalised"), to which file, why."""
 
     action: str
     path: str

@@ -65,7 +65,7 @@ def _student_tests(report: Report) -> Iterator[str]:
     yield f"Your tests: {part.total}"
     for test in part.tests:
         mark = "BAD " if test.valid is False else _MARKS[test.own_code]
-        kills = "" if test.valid is False else f"   catches {len(test.kills)}"
+        kills = f"   catches {len(test.kills)}" if test.valid else ""
         yield f"  {mark} {shown(test.id)}{kills}"
         if test.advice:
             yield from _indented(test.advice)

@@ -4,7 +4,7 @@ A suite can take several runs to give all its answers: a test that hangs or exit
 the suite up behind it. `join` puts such runs together. Nothing here guesses: a test without an outcome is `not_run`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader import wording
@@ -66,6 +66,7 @@ class SuiteSeen:
     unanswered: tuple[str, ...]
     errors: tuple[CollectionError, ...]
     ending: EndingKind
+    too_slow: bool  # the last run was out of time, and the tests before the one it ended in took most of it
     cause: Cause | None
     cpu_seconds: float
 
@@ -81,33 +82,50 @@ class SuiteSeen:
         functions = tuple(name for name, test in self.tests.items() if test.failing and test.counts)
         return functions + tuple(error.path for error in self.errors)
 
+    @property
+    def shows_failure(self) -> bool:
+        """Whether pytest itself saw something fail, as it must on a unit in which every call fails."""
+        by_outcome = any(test.failing and test.counts and not test.ended_run for test in self.tests.values())
+        return by_outcome or bool(self.errors)
+
     def count(self, *outcomes: Outcome) -> int:
         return sum(test.outcome in outcomes for test in self.tests.values())
 
 
-def join(results: Sequence[RunResult]) -> SuiteSeen:
-    """Put the runs of one suite on one version together, in the order they were made; there is at least one."""
+def join(results: Sequence[RunResult], *, tell_limit: bool = True) -> SuiteSeen:
+    """Put the runs of one suite on one version together, in the order they were made; there is at least one.
+
+    `tell_limit` is False where the time limit was measured: such a number differs from one grading to the next.
+    """
     items: dict[str, TestSeen] = {}
     for result in results:
         for item in result.record.items:
             items[item.id] = _of_item(item)
-        if not result.complete and result.ending.item is not None:
-            items[result.ending.item] = of_ending(result.ending)
+        if (item_id := ended_in(result)) is not None:
+            items[item_id] = of_ending(result.ending, tell_limit=tell_limit)
     collected = tuple(dict.fromkeys(item for result in results for item in result.record.collected))
     by_function: dict[str, list[TestSeen]] = {function_of(item): [] for item in (*collected, *items)}
     for item_id in dict.fromkeys((*collected, *items)):
         by_function[function_of(item_id)].append(items.get(item_id, TestSeen(Outcome.NOT_RUN)))
     last = results[-1]
-    blameless = last.complete or last.ending.item is not None
+    explained = last.complete or ended_in(last) is not None
     return SuiteSeen(
         tests={function: _together(seen) for function, seen in by_function.items()},
         collected=collected,
         unanswered=tuple(item for item in collected if item not in items),
         errors=tuple({error.path: error for result in results for error in result.record.errors}.values()),
         ending=last.ending.kind,
-        cause=None if blameless else wording.cause(last.ending),
+        too_slow=_suite_too_slow(last),
+        cause=None if explained else wording.cause(last.ending, tell_limit=tell_limit),
         cpu_seconds=sum(map(_cpu_seconds, results)),
     )
+
+
+def ended_in(result: RunResult) -> str | None:
+    """The item to blame for the end of its run. The submission's own deadline is no test's fault."""
+    if result.complete or result.ending.kind is EndingKind.DEADLINE:
+        return None
+    return result.ending.item
 
 
 def _cpu_seconds(result: RunResult) -> float:
@@ -126,22 +144,20 @@ def can_resume(seen: SuiteSeen, last: RunResult) -> bool:
 
     Not when all the tests together used the time up: then it is the suite that is too slow, not the test it ended in.
     """
-    if last.complete or last.ending.item is None or last.ending.kind is EndingKind.DEADLINE:
-        return False
-    return bool(seen.unanswered) and not _suite_too_slow(last)
+    return ended_in(last) is not None and bool(seen.unanswered) and not seen.too_slow
 
 
 def _suite_too_slow(result: RunResult) -> bool:
-    if result.ending.kind is not EndingKind.CPU_TIME or result.ending.limit is None:
+    if result.ending.kind not in OUT_OF_TIME or result.ending.limit is None:
         return False
     return _answered_seconds(result) >= result.ending.limit / 2
 
 
-def of_ending(ending: Ending) -> TestSeen:
-    """The outcome of the test that was running when its run ended."""
+def of_ending(ending: Ending, *, tell_limit: bool = True) -> TestSeen:
+    """The outcome of the test whose run ended before it did."""
+    cause = wording.cause(ending, tell_limit=tell_limit)
     if ending.kind is EndingKind.DEADLINE:
-        return TestSeen(Outcome.NOT_RUN, cause=wording.cause(ending))
-    cause = wording.cause(ending)
+        return TestSeen(Outcome.NOT_RUN, message=cause.message, cause=cause)
     outcome = Outcome.TIMEOUT if ending.kind in OUT_OF_TIME else Outcome.ERROR
     return TestSeen(outcome, message=cause.message, cause=cause, ended_run=True)
 
@@ -200,18 +216,16 @@ def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -
 
 def _alone(function: str, result: RunResult) -> TestSeen:
     """What the run of a single test says of it."""
+    if not result.complete:  # then a reported outcome is not to be believed either
+        return of_ending(result.ending)
     seen = join([result])
     test = seen.tests.get(function)
+    if test is not None and test.outcome not in (Outcome.SKIPPED, Outcome.NOT_RUN):
+        return test
     if seen.errors:
         error = seen.errors[0]
         return TestSeen(Outcome.ERROR, message=wording.cannot_import(error.message), where=error.where)
-    if seen.cause is not None and result.ending.kind is not EndingKind.DEADLINE:
-        # It ended outside the test, so that even a reported outcome is not to be believed.
-        outcome = Outcome.TIMEOUT if result.ending.kind in OUT_OF_TIME else Outcome.ERROR
-        return TestSeen(outcome, message=seen.cause.message, cause=seen.cause)
-    if test is None or test.outcome is Outcome.SKIPPED:
-        return TestSeen(Outcome.NOT_RUN, message=wording.NOT_RUN, cause=seen.cause)
-    return test
+    return TestSeen(Outcome.NOT_RUN, message=wording.NOT_RUN)
 
 
 def _agreed(seen: Sequence[TestSeen]) -> TestSeen:
@@ -234,8 +248,3 @@ def suite_run_part(variant: str, seen: SuiteSeen) -> SuiteRunPart:
         skipped=seen.count(Outcome.SKIPPED),
         cause=seen.cause,
     )
-
-
-def ended_by_time(seen: SuiteSeen, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the named tests that ran out of time."""
-    return tuple(name for name in names if name in seen.tests and seen.tests[name].outcome is Outcome.TIMEOUT)

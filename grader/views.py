@@ -2,17 +2,18 @@
 
 Students' tests run beside the reference, so whatever text they produce there could carry the reference's source out.
 A student therefore sees of those runs: names that stand in the uploaded files, outcomes, and our own words. Text from
-runs on the student's own code is theirs already. Teachers see everything.
+runs on the student's own code is theirs already. Teachers see everything (docs/decisions/0052-what-students-see.md).
 """
 
+from grader.conclude import INVALID_NAMED
 from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart
+from grader.wording import without_seen
 
-ROLES_THAT_SEE_ALL = ("teacher", "lms", "admin")
-INVALID_SHOWN = 3
+ROLES_THAT_SEE_ALL = ("teacher", "admin")
 
 
 def for_role(report: Report, role: str) -> Report:
-    """The report for "student", "teacher", "lms" or "admin"."""
+    """The report for "teacher" or "admin"; for everyone else, also an LMS, which passes it on, a student's."""
     if role in ROLES_THAT_SEE_ALL or report.student_tests is None:
         return report
     void = any(test.valid is False for test in report.student_tests.tests)
@@ -27,9 +28,10 @@ def for_role(report: Report, role: str) -> Report:
 
 def _tests(part: StudentTestsPart, own_names: frozenset[str], void: bool) -> StudentTestsPart:
     shown = [test for test in part.tests if test.id in own_names]
-    invalid = [test.id for test in shown if test.valid is False][:INVALID_SHOWN]
+    invalid = [test.id for test in shown if test.valid is False][:INVALID_NAMED]
     tests = tuple(_test(test, void and test.id not in invalid) for test in shown)
-    baselines = part.baselines.model_copy(update={"correct": (), "broken": None})
+    seconds = round(part.baselines.cpu_seconds, 1)  # measured beside the reference, so only roughly
+    baselines = part.baselines.model_copy(update={"correct": (), "broken": None, "cpu_seconds": seconds})
     return part.model_copy(update={"tests": tests, "baselines": baselines})
 
 
@@ -56,5 +58,4 @@ def _mutation(part: MutationPart, own_names: frozenset[str], void: bool) -> Muta
 
 
 def _plain(cause: Cause | None) -> Cause | None:
-    """Without the measured value, which code on a mutant could choose."""
-    return None if cause is None else cause.model_copy(update={"seen": None})
+    return None if cause is None else without_seen(cause)

@@ -4,7 +4,6 @@ Names that came from outside pass through `shown` first, so that no terminal esc
 of theirs reaches a screen.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from signal import Signals
 
@@ -24,7 +23,7 @@ def shown(name: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    return char if unicodedata.category(char)[0] in "LMNPS" or char == " " else char.encode("unicode_escape").decode()
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -105,7 +104,9 @@ def same_name(other: str) -> str:
 
 PATH_TRAVERSAL = "The name climbs out of its folder with '..'. Pack the folder from inside: zip -r tests.zip tests"
 ABSOLUTE_NAME = "The name is an absolute path. Pack the folder with relative names: zip -r tests.zip tests"
-NAME_CHARACTERS = "The name holds a control or text-direction character. Rename the file with plain letters."
+NAME_CHARACTERS = (
+    "The name holds a control, text-direction or other invisible character. Rename the file with plain letters."
+)
 NAME_ENCODING = "The name is in an encoding that cannot be read. Rename the file with plain letters."
 NAME_EMPTY = "This file has no name. Give it one that ends in .py."
 LINK = "This is a link, and links are not followed. Put a copy of the file in its place."
@@ -272,15 +273,19 @@ OWN_UNIT_UNREADABLE = "Your file cannot be read by Python, so nothing could be r
 NOT_GRADED = "It was not run; see the reasons for what to do first."
 
 
-def cause(ending: Ending) -> Cause:
-    """How a run ended, with its limit and what was seen."""
-    limit, seen = ending.limit, ending.seen
+def cause(ending: Ending, *, tell_limit: bool = True) -> Cause:
+    """How a run ended, with its limit and what was seen.
+
+    `tell_limit` is False for time limits that were measured: equal gradings have equal words.
+    """
+    limit = ending.limit if tell_limit or ending.kind not in (EndingKind.CPU_TIME, EndingKind.NO_PROGRESS) else None
+    seen = ending.seen
     match ending.kind:
         case EndingKind.CPU_TIME:
-            text = f"It used up the limit of {_number(limit, 's')} of CPU time. Look for an endless loop."
+            text = f"It used up {_time(limit)} of CPU time. Look for an endless loop."
         case EndingKind.NO_PROGRESS:
             text = (
-                f"It was still waiting after {_number(limit, 's')} without using the CPU. "
+                f"It was still waiting after {_time(limit)} without using the CPU. "
                 "Look for a sleep, a lock or input() that never returns."
             )
         case EndingKind.MEMORY:
@@ -305,7 +310,7 @@ def cause(ending: Ending) -> Cause:
                 "Remove calls such as os._exit, sys.exit at import and pytest.exit."
             )
         case EndingKind.DEADLINE:
-            text = f"The submission's time of {_number(limit, 's')} was over. Make the tests faster."
+            text = "The submission's time was over. Make the tests faster."
         case EndingKind.PROTOCOL_ERROR:
             text = "What the run sent as its result is not a result. Leave the test process's descriptors alone."
         case EndingKind.COMPLETE:
@@ -345,10 +350,19 @@ def resource_cause(resource: Resource, limits: Limits) -> Cause:
     return Cause(code=resource.value, message=text, limit=limit, unit="files")
 
 
-def _number(value: float | None, unit: str = "") -> str:
-    if value is None:
-        return "its share"
-    return f"{value:.3g}{' ' + unit if unit else ''}"
+def without_seen(cause: Cause) -> Cause:
+    """A cause without what was measured, which code that ran beside the reference could have chosen."""
+    text = "The Python process crashed by a signal. Look for deep recursion or misused ctypes."
+    message = text if cause.code == EndingKind.SIGNAL else cause.message
+    return cause.model_copy(update={"seen": None, "message": message})
+
+
+def _time(seconds: float | None) -> str:
+    return "many times what your tests need on correct code" if seconds is None else f"the limit of {seconds:.3g} s"
+
+
+def _number(value: float | None) -> str:
+    return "its share" if value is None else f"{value:.3g}"
 
 
 def _bytes(value: float | None) -> str:
@@ -384,11 +398,22 @@ def course_tests_failed(passed: int, total: int, names: Sequence[str]) -> str:
     return f"{passed} of {total} course tests passed. Not passed: {listed(names)}."
 
 
-def rejects_correct_code(names: Sequence[str]) -> str:
+UNNAMED_TEST = "a test whose name is made while it runs"
+
+
+def rejects_correct_code(names: Sequence[str], more: int) -> str:
     return (
-        f"{listed(names)} {'rejects' if len(names) == 1 else 'reject'} correct code, so your tests get no score. "
+        f"{_subject(names, more, 'rejects', 'reject')} correct code, so your tests get no score. "
         "A test must accept every correct implementation."
     )
+
+
+def _subject(names: Sequence[str], more: int, one: str, many: str) -> str:
+    """'a, b and 5 more reject': the named ones, how many there are besides, and the verb."""
+    if not names:
+        return f"{_count(more, 'test')} of yours {one if more == 1 else many}"
+    listing = listed(names, len(names)) + (f" and {more} more" if more else "")
+    return f"{listing} {one if len(names) + more == 1 else many}"
 
 
 def rejection(name: str, passed: int, total: int, flaky: bool, line: int) -> str:
@@ -413,14 +438,21 @@ def said_on_own_code(message: str) -> str:
     return f" On your own code it said: {message}"
 
 
-def suite_did_not_load(path: str) -> str:
-    return f"{shown(path)} cannot be loaded by pytest, so none of its tests ran. Run pytest on it yourself."
+def did_not_load(path: str) -> str:
+    return f"{shown(path)} cannot be loaded by pytest on correct code, so none of its tests ran."
 
 
-def flaky_tests(names: Sequence[str]) -> str:
+def files_not_loaded(paths: Sequence[str]) -> str:
     return (
-        f"{listed(names)} {'passes' if len(names) == 1 else 'pass'} and {'fails' if len(names) == 1 else 'fail'} "
-        "on the same correct code, so your tests get no score. Fix every seed."
+        f"pytest cannot load {listed(paths) or 'your tests'} on correct code, so your tests get no score. "
+        "Run pytest yourself, and correct what it says."
+    )
+
+
+def flaky_tests(names: Sequence[str], more: int) -> str:
+    return (
+        f"{_subject(names, more, 'passes and fails', 'pass and fail')} on the same correct code, "
+        "so your tests get no score. Fix every seed."
     )
 
 
@@ -434,8 +466,8 @@ def own_tests_fail(names: Sequence[str]) -> str:
 OWN_TESTS_NOT_RUN = "Your tests could not be run to their end on your own code."
 NO_TESTS = "There is no test to run. Write functions named test_... in files named test_....py."
 ALL_SKIPPED = "Every test was skipped or marked xfail, so nothing was tested. Remove the marks."
-NO_CALLS = (
-    "No test of yours fails even when every call of the unit fails. "
+NO_FAILURE_SEEN = (
+    "No test of yours fails even when every call of the unit fails, so your tests get no score. "
     "Call the unit in your tests and assert on what it returns; a conftest.py must not hide failures."
 )
 
@@ -494,6 +526,10 @@ def next_rejection(advice: str) -> str:
 
 def next_mutant(mutant: str, hint: str) -> str:
     return f"Write a test that catches {mutant}: {hint}"
+
+
+def next_void(mutant: str, message: str) -> str:
+    return f"A run of your tests on {mutant} did not end by itself, so it is not caught. {message}"
 
 
 def next_own(name: str) -> str:
