@@ -1,0 +1,188 @@
+"""A student's suite that is a table: (variant, test) -> what the test does there. It answers runs as a sandbox would.
+
+Everything it says beside code that is not the student's own carries SECRET, so that a leak can be seen.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import Enum, auto
+from random import Random
+
+from grader.conclude import About
+from grader.grade import grade
+from grader.plan import STANDARD, Policy
+from grader.report import MutantStatus, Report
+from grader.submission import Submission
+from grader.unit import Freedom, Mutant, Unit, Wheat
+from sandbox.records import (
+    CollectionError,
+    Ending,
+    EndingKind,
+    FakeSandbox,
+    File,
+    ItemOutcome,
+    Record,
+    Run,
+    RunResult,
+    Stream,
+    TestItem,
+    Usage,
+)
+
+SECRET = "SECRET"
+OWN_WORDS = "said on own code"
+ABOUT = About(id="one", course="default", student="ada", received_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+class Act(Enum):
+    """What a test does on a variant."""
+
+    PASS = auto()
+    FAIL = auto()
+    ERROR = auto()
+    SKIP = auto()
+    XFAIL = auto()
+    HANG = auto()
+    SLEEP = auto()
+    EXIT = auto()
+    CRASH = auto()
+    FLAKY = auto()
+    ABSENT = auto()  # not collected
+
+
+ENDS_RUN = {
+    Act.HANG: EndingKind.CPU_TIME,
+    Act.SLEEP: EndingKind.NO_PROGRESS,
+    Act.EXIT: EndingKind.EARLY_EXIT,
+    Act.CRASH: EndingKind.SIGNAL,
+}
+OUTCOMES = {
+    Act.PASS: ItemOutcome.PASSED,
+    Act.FAIL: ItemOutcome.FAILED,
+    Act.ERROR: ItemOutcome.ERROR,
+    Act.SKIP: ItemOutcome.SKIPPED,
+    Act.XFAIL: ItemOutcome.XFAILED,
+}
+
+
+def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: Iterable[str] = ()) -> Unit:
+    """`base` with the mutants named and so many wheats, whose code differs from the reference by a comment."""
+    [file] = base.files
+    required = tuple(required)
+
+    def variant(name: str) -> Mapping[str, bytes]:
+        return {file.path: f"# {name}\n".encode() + file.reference}
+
+    return replace(
+        base,
+        mutants=tuple(
+            Mutant(mid, "semantic", "op", 1, mid in required, f"hint {mid}", f"fault {mid}", "scale", variant(mid))
+            for mid in mutants
+        ),
+        required_mutants=required,
+        wheats=tuple(Wheat(f"w{n:02}", variant(f"w{n:02}")) for n in range(1, wheats + 1)),
+        freedoms=(Freedom("order", "The order of factors is free.", ("w01",)),),
+    )
+
+
+@dataclass
+class SimulatedSuite:
+    """`acts` is by variant ("own", "reference", "broken", a wheat's or mutant's id), then by test ("test_a" or
+    "test_a[x]"). What is not in it passes, and fails on the broken unit. `file_errors` names variants on which the
+    file cannot be collected, `ends_at_import` how the whole run ends on a variant."""
+
+    unit: Unit
+    tests: tuple[str, ...]
+    acts: Mapping[str, Mapping[str, Act]] = field(default_factory=dict)
+    file_errors: frozenset[str] = frozenset()
+    ends_at_import: Mapping[str, EndingKind] = field(default_factory=dict)
+    test_seconds: float = 0.001
+    random: Random = field(default_factory=lambda: Random(7))
+    file: str = "test_mine.py"
+    runs_left: int = 10**9
+    """runs after which the submission's time is over"""
+    log: list[tuple[str, Run]] = field(default_factory=list)
+
+    def submission(self) -> Submission:
+        [unit_file] = self.unit.files
+        functions = dict.fromkeys(test.partition("[")[0] for test in self.tests)
+        source = "from tinyllm.demo.double import Double\n" + "".join(f"\n\ndef {name}(): ...\n" for name in functions)
+        own = b"# own\n" + unit_file.reference
+        return Submission(self.unit.id, {unit_file.path: own}, (File(self.file, source.encode()),))
+
+    def grade(self, seed: int = 1, policy: Policy = STANDARD, submission: Submission | None = None) -> Report:
+        sent = submission or self.submission()
+        sandbox = FakeSandbox(self.answer)
+        return grade(self.unit, sent, sandbox=sandbox, seed=seed, about=ABOUT, policy=policy, clock=lambda: 0.0)
+
+    def answer(self, run: Run) -> RunResult:
+        variant = self.variant_of(run)
+        self.log.append((variant, run))
+        if len(self.log) > self.runs_left:
+            return RunResult(run.id, Ending(EndingKind.DEADLINE))
+        if run.suite.only and run.modules[0].source_visible:
+            return self._course(run)
+        words = OWN_WORDS if variant == "own" else f"{SECRET} {variant}"
+        stream = Stream(words, len(words))
+        if variant in self.ends_at_import:
+            return RunResult(run.id, Ending(self.ends_at_import[variant], seen=7, detail=words), stdout=stream)
+        if variant in self.file_errors:
+            error = CollectionError(self.file, f"ImportError: {words}", f"{words}:1")
+            return RunResult(run.id, Ending(EndingKind.COMPLETE), Record(errors=(error,)), stream, stream)
+        return self._suite(run, variant, words)
+
+    def variant_of(self, run: Run) -> str:
+        [module] = run.modules
+        [file] = self.unit.files
+        if module.source == file.reference:
+            return "reference"
+        if b"fails at every call" in module.source:
+            return "broken"
+        first = module.source.split(b"\n", 1)[0].decode()
+        return first.removeprefix("# ")
+
+    def _act(self, variant: str, test: str) -> Act:
+        table = self.acts.get(variant, {})
+        default = Act.FAIL if variant == "broken" else self.acts.get("*", {}).get(test, Act.PASS)
+        act = table.get(test, default)
+        return self.random.choice((Act.PASS, Act.FAIL)) if act is Act.FLAKY else act
+
+    def _suite(self, run: Run, variant: str, words: str) -> RunResult:
+        acts = {f"{self.file}::{test}": self._act(variant, test) for test in self.tests}
+        acts = {item: act for item, act in acts.items() if act is not Act.ABSENT}
+        items: list[TestItem] = []
+        ending = Ending(EndingKind.COMPLETE)
+        for item, act in acts.items():
+            if item in run.suite.skip or (run.suite.only and item.partition("[")[0] not in run.suite.only):
+                continue
+            if act in ENDS_RUN:
+                limit = run.limits.cpu_seconds if act is Act.HANG else run.limits.wall_seconds
+                timed = act in (Act.HANG, Act.SLEEP)
+                ending = Ending(ENDS_RUN[act], item, limit if timed else None, 9.0, words)
+                break
+            told = "" if act is Act.PASS else f"AssertionError: {words}"
+            items.append(TestItem(item, OUTCOMES[act], self.test_seconds, told, f"{words}:3" if told else ""))
+            if run.suite.stop_at_first_failure and act in (Act.FAIL, Act.ERROR):
+                break
+        used = sum(item.seconds for item in items)
+        stream = Stream(words, len(words))
+        return RunResult(run.id, ending, Record(tuple(acts), tuple(items)), stream, stream, Usage(used, used, 1))
+
+    def _course(self, run: Run) -> RunResult:
+        [function] = run.suite.only
+        act = self.acts.get("course", {}).get(function.partition("::")[2], Act.PASS)
+        if act in ENDS_RUN:
+            ending = Ending(ENDS_RUN[act], function, run.limits.cpu_seconds, 9.0)
+            return RunResult(run.id, ending, Record((function,)))
+        item = TestItem(function, OUTCOMES[act], 0.001, "" if act is Act.PASS else OWN_WORDS)
+        return RunResult(run.id, Ending(EndingKind.COMPLETE), Record((function,), (item,)))
+
+
+def statuses(report: Report) -> dict[str, MutantStatus]:
+    assert report.mutation is not None
+    return {mutant.id: mutant.status for mutant in report.mutation.mutants}
+
+
+def codes(report: Report) -> list[str]:
+    return [reason.code for reason in report.reasons]
