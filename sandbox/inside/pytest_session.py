@@ -54,6 +54,7 @@ class PreparedSession:
             self._session: Session = Session.from_config(self._config)
             self._session.exitstatus = pytest.ExitCode.OK
             self._config.hook.pytest_sessionstart(session=self._session)
+            self._config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
         finally:
             os.chdir("/")
             shutil.rmtree(directory)
