@@ -30,7 +30,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	command -v curl >/dev/null || sandbox/image/packages.sh curl ca-certificates
 	[ -x $(BIN)/python ] || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 torch: $(VENV)/.torch
