@@ -209,7 +209,14 @@ class Field:
         count = len(self._correct) + len(self._built)
         self.complete = plan.runs_are_complete(calibration.cpu_seconds, count, policy)
 
-    def _run(self, variant: Variant, *, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Run:
+    def _run(
+        self,
+        variant: Variant,
+        *,
+        only: tuple[str, ...] = (),
+        skip: tuple[str, ...] = (),
+        first_failure: bool = False,
+    ) -> Run:
         return plan.suite_run(
             next(self._runner.ids),
             self._unit,
@@ -218,7 +225,7 @@ class Field:
             self._limits,
             only=only,
             skip=tuple(dict.fromkeys((*self._out, *skip))),
-            stop_at_first_failure=not self.complete,
+            stop_at_first_failure=first_failure or not self.complete,
             messages=False,
         )
 
@@ -290,4 +297,5 @@ class Field:
         """A further run of a mutant, without the tests whose failures do not count."""
         collected = first_runs[mid][0].record.collected
         skip = (*plan.items_of(refused, collected), *decision.skip)
-        return self._run(self._mutants[mid], only=decision.only, skip=skip)
+        confirming = decision.next is Next.CONFIRM and bool(decision.only)
+        return self._run(self._mutants[mid], only=decision.only, skip=skip, first_failure=confirming)

@@ -118,8 +118,9 @@ def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: froze
     """Decide a mutant from its runs so far, in order, each made as the decision before it asked. `valid` are the tests
     whose failures count; `known_errors` are files that cannot be collected on correct code either.
 
-    Killed needs two complete runs in which the same test fails; out of time needs two runs on end, the second alone;
-    any other ending is void after two. A failure that does not come again is no kill.
+    Killed needs two complete runs in which the same test fails; every test that failed is then named, since the second
+    run stops where the kill is certain. Out of time needs two runs on end, the second alone; any other ending is void
+    after two. A failure that does not come again is no kill.
     """
     last = runs[-1]
     if last.ending.kind is EndingKind.DEADLINE:
@@ -129,8 +130,8 @@ def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: froze
     complete = [run for run in runs if run.complete]
     failures = [_failing(run, valid, known_errors) for run in complete]
     count = Counter(name for names in failures for name in names)
-    if killers := tuple(name for name in count if count[name] > 1):
-        return Decision(Next.NOTHING, MutantStatus.KILLED, killed_by=killers)
+    if any(times > 1 for times in count.values()):
+        return Decision(Next.NOTHING, MutantStatus.KILLED, killed_by=tuple(count))
     if len(runs) >= MOST_RUNS_OF_A_MUTANT:
         return Decision(Next.NOTHING, MutantStatus.SURVIVED)
     if fresh := tuple(name for name in failures[-1] if name not in _answered(complete[:-1])):
