@@ -90,12 +90,15 @@ def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: I
 class SimulatedSuite:
     """`acts` is by variant ("own", "reference", "broken", a wheat's or mutant's id), then by test ("test_a" or
     "test_a[x]"). What is not in it passes, and fails on the broken unit. `file_errors` names variants on which the
-    file cannot be collected, `ends_at_import` how the whole run ends on a variant."""
+    file cannot be collected, `class_errors` those on which a class of a name made while running cannot, `ends_at_import`
+    how the whole run ends on a variant. `made_beside` are tests made while running, on all code but the student's."""
 
     unit: Unit
     tests: tuple[str, ...]
     acts: Mapping[str, Mapping[str, Act]] = field(default_factory=dict)
     file_errors: frozenset[str] = frozenset()
+    class_errors: frozenset[str] = frozenset()
+    made_beside: tuple[str, ...] = ()
     ends_at_import: Mapping[str, EndingKind] = field(default_factory=dict)
     test_seconds: float = 0.001
     random: Random = field(default_factory=lambda: Random(7))
@@ -149,7 +152,8 @@ class SimulatedSuite:
         return self.random.choice((Act.PASS, Act.FAIL)) if act is Act.FLAKY else act
 
     def _suite(self, run: Run, variant: str, words: str) -> RunResult:
-        acts = {f"{self.file}::{test}": self._act(variant, test) for test in self.tests}
+        made = () if variant == "own" else self.made_beside
+        acts = {f"{self.file}::{test}": self._act(variant, test) for test in (*self.tests, *made)}
         acts = {item: act for item, act in acts.items() if act is not Act.ABSENT}
         items: list[TestItem] = []
         ending = Ending(EndingKind.COMPLETE)
@@ -167,7 +171,9 @@ class SimulatedSuite:
                 break
         used = sum(item.seconds for item in items)
         stream = Stream(words, len(words))
-        return RunResult(run.id, ending, Record(tuple(acts), tuple(items)), stream, stream, Usage(used, used, 1))
+        errors = (CollectionError(f"{self.file}::{SECRET}Class", words, words),) if variant in self.class_errors else ()
+        record = Record(tuple(acts), tuple(items), errors)
+        return RunResult(run.id, ending, record, stream, stream, Usage(used, used, 1))
 
     def _course(self, run: Run) -> RunResult:
         [function] = run.suite.only
