@@ -263,6 +263,8 @@ def _imported(folder: str, group: list[_Candidate]) -> bool:
 
 
 def _take_tests(unit: Unit, chosen: list[_Candidate], limits: IntakeLimits, notes: _Notes) -> tuple[File, ...]:
+    if len(chosen) > 10 * limits.files:  # before each is looked at: too many even if most were of unknown type
+        raise Rejected("too_many_files", wording.too_many_files(limits.files))
     wanted = [candidate for candidate in chosen if _is_wanted(candidate, limits, notes)]
     if len(wanted) > limits.files:
         raise Rejected("too_many_files", wording.too_many_files(limits.files))

@@ -13,33 +13,37 @@ from grader.errors import Rejected
 
 Parts = tuple[str, ...]
 
+LONGEST_NAME = 4096
+"""characters of a name that any system could have made, left-overs included"""
+
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 def split(name: str) -> Parts:
     """Components of a name with either separator, without '.' and empty ones.
 
-    Raises Rejected: name_characters for NUL, absolute_name, path_traversal. Other characters are judged by `check`,
-    because left-overs that will be dropped may be named as they like.
+    Raises Rejected: name_too_long, name_characters for NUL, absolute_name, path_traversal. Other characters are judged
+    by `check`, because left-overs that will be dropped may be named as they like.
     """
-    safe = wording.shown(name)
+    if len(name) > LONGEST_NAME:
+        raise Rejected("name_too_long", wording.name_too_long(LONGEST_NAME), wording.shown(name))
     if "\x00" in name:
-        raise Rejected("name_characters", wording.NAME_CHARACTERS, safe)
+        raise Rejected("name_characters", wording.NAME_CHARACTERS, wording.shown(name))
     plain = name.replace("\\", "/")
     if plain.startswith("/") or _DRIVE.match(plain):
-        raise Rejected("absolute_name", wording.ABSOLUTE_NAME, safe)
+        raise Rejected("absolute_name", wording.ABSOLUTE_NAME, wording.shown(name))
     parts = tuple(part for part in plain.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise Rejected("path_traversal", wording.PATH_TRAVERSAL, safe)
+        raise Rejected("path_traversal", wording.PATH_TRAVERSAL, wording.shown(name))
     return tuple(unicodedata.normalize("NFC", part) for part in parts)
 
 
 def check(parts: Parts, most_bytes: int, deepest: int) -> None:
     """Raises Rejected for names no run could be given: bad_name, name_characters, name_too_long, name_too_deep."""
     path = "/".join(parts)
-    safe = wording.shown(path)
     if not path:
-        raise Rejected("bad_name", wording.NAME_EMPTY, safe)
+        raise Rejected("bad_name", wording.NAME_EMPTY)
+    safe = wording.shown(path)
     if not _encodable(path):
         raise Rejected("bad_name", wording.NAME_ENCODING, safe)
     if not path.isprintable():  # control, format (text direction, zero width), unassigned, odd spaces
