@@ -9,6 +9,7 @@ from importlib.resources import files
 import sqlalchemy as sa
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -58,7 +59,7 @@ def create_app(service: Service) -> FastAPI:
 
 
 class Headers:
-    """Gives every request an id and every response the headers that keep browsers careful."""
+    """Gives every request an id, every response the headers that keep browsers careful, and a bug its answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -70,12 +71,21 @@ class Headers:
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, receive, send_with_headers)
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Exception as error:
+            answer = problems.of_bug(Request(scope), error)
+            if not started:
+                await answer(scope, receive, send_with_headers)

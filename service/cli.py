@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import sqlalchemy as sa
 
+from grader.units import load_course
 from service import accounts, database
 from service.accounts import Role
 from service.processes import UNUSABLE, prepare, run_web, run_worker, serve
@@ -49,7 +50,7 @@ class Commands(click.Group):
 @click.group(cls=Commands)
 def main() -> None:
     """Grade machine-learning code and the tests written for it."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 @main.command("serve")
@@ -90,7 +91,8 @@ def serve_command(
 def web_command(host: str, port: int, data: Path | None, course: Path | None, until_stdin_closes: bool) -> None:
     """Run the web process alone; it never touches the sandbox."""
     with usage_errors():
-        run_web(from_environment(data=data, course=course), host, port, until_stdin_closes=until_stdin_closes)
+        settings = from_environment(data=data, course=course)
+        run_web(settings, load_course(settings.course), host, port, until_stdin_closes=until_stdin_closes)
 
 
 @main.command("worker")
@@ -107,7 +109,8 @@ def worker_command(
 
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
-        run_worker(settings, SandboxGrading(settings), until_stdin_closes=until_stdin_closes)
+        found = load_course(settings.course)
+        run_worker(settings, found, SandboxGrading(settings), until_stdin_closes=until_stdin_closes)
 
 
 @main.group("token")

@@ -7,6 +7,7 @@ import html
 import http
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -102,15 +103,18 @@ def install(app: FastAPI) -> None:
             request, Problem(error.status_code, code, message.format(request=request), headers=error.headers)
         )
 
-    @app.exception_handler(Exception)
-    def on_bug(request: Request, error: Exception) -> Response:
-        request_id = getattr(request.state, "request_id", "")
-        log.error("request %s failed", request_id, exc_info=error)
-        message = (
-            "Something failed on our side; nothing was lost that had been accepted. Try again, and if it happens "
-            f"again, tell the course staff the request id {request_id}."
-        )
-        return response(request, Problem(500, "internal_error", message))
+    _document_as_problems(app)
+
+
+def of_bug(request: Request, error: Exception) -> Response:
+    """The answer to a request that met a mistake of ours: the log has the traceback, the client its id."""
+    request_id = getattr(request.state, "request_id", "")
+    log.error("request %s failed", request_id, exc_info=error)
+    message = (
+        "Something failed on our side; nothing was lost that had been accepted. Try again, and if it happens "
+        f"again, tell the course staff the request id {request_id}."
+    )
+    return response(request, Problem(500, "internal_error", message))
 
 
 _HTTP = {
@@ -121,16 +125,29 @@ _HTTP = {
 
 def _wants_page(request: Request) -> bool:
     path = request.url.path
-    return not path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
+    return path != "/v1" and not path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, object]]:
     """The problem responses of a route, for OpenAPI."""
-    return {
-        status: {
-            "description": http.HTTPStatus(status).phrase,
-            "model": ProblemDetails,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
-        }
-        for status in statuses
-    }
+    return {status: {"description": http.HTTPStatus(status).phrase, "model": ProblemDetails} for status in statuses}
+
+
+def _document_as_problems(app: FastAPI) -> None:
+    """Make OpenAPI say what is answered: problems have their own media type, also where FastAPI adds a 422 itself."""
+    made = app.openapi
+    problem = {"$ref": "#/components/schemas/ProblemDetails"}
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = made()
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    for status, answer in operation["responses"].items():
+                        if status.startswith("4"):
+                            answer["content"] = {MEDIA_TYPE: {"schema": problem}}
+            for unused in ("HTTPValidationError", "ValidationError"):
+                document["components"]["schemas"].pop(unused, None)
+        return app.openapi_schema or made()
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to change the document

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import uvicorn
 
-from grader.units import load_course
+from grader.unit import Course
 from service import database, dbos_queue
 from service.app import Service, create_app
 from service.dbos_queue import DbosEngine, DbosQueue
@@ -35,6 +35,7 @@ UNUSABLE = 2  # exit status of a child that would fail again whatever is done
 LAST_PAUSE_SECONDS = 10.0
 STEADY_SECONDS = 30.0  # a child that lived so long starts over with short pauses
 POLL_SECONDS = 0.1
+LOCK_SECONDS = 3.0  # for a worker that was just killed to be gone
 
 
 def prepare(settings: Settings) -> None:
@@ -47,12 +48,12 @@ def prepare(settings: Settings) -> None:
 # -- the two processes ---------------------------------------------------------------------------------------------
 
 
-def run_web(settings: Settings, host: str, port: int, *, until_stdin_closes: bool = False) -> None:
+def run_web(settings: Settings, course: Course, host: str, port: int, *, until_stdin_closes: bool = False) -> None:
     """Answer HTTP until SIGTERM or SIGINT."""
     prepare(settings)
     engine = database.open_engine(settings.url)
     queue = DbosQueue(engine)
-    service = Service(settings, engine, queue, load_course(settings.course))
+    service = Service(settings, engine, queue, course)
     config = uvicorn.Config(
         create_app(service),
         host=host,
@@ -76,7 +77,7 @@ def run_web(settings: Settings, host: str, port: int, *, until_stdin_closes: boo
         engine.dispose()
 
 
-def run_worker(settings: Settings, grading: Grading, *, until_stdin_closes: bool = False) -> None:
+def run_worker(settings: Settings, course: Course, grading: Grading, *, until_stdin_closes: bool = False) -> None:
     """Grade until SIGTERM or SIGINT. Raises database.Held if another worker uses this data directory."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -85,12 +86,12 @@ def run_worker(settings: Settings, grading: Grading, *, until_stdin_closes: bool
         _when_stdin_closes(stop.set)
     prepare(settings)
     # The engine finds what a dead worker left by its name; two live ones of that name would run it twice.
-    with database.locked(settings.data / "worker.lock", wait_seconds=10):
+    with database.locked(settings.data / "worker.lock", wait_seconds=LOCK_SECONDS):
         engine = database.open_engine(settings.url)
         worker = GradingWorker(
             settings,
             engine,
-            load_course(settings.course),
+            course,
             grading,
             name=WORKER_NAME,
             stop=stop,

@@ -1,3 +1,4 @@
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
+
 from grader.unit import Course
 from service import accounts, database
 from service.accounts import Role
@@ -15,7 +17,6 @@ from service.app import Service, create_app
 from service.queue import FakeQueue
 from service.settings import Settings
 from service.worker import FakeGrading, Grading, GradingWorker
-
 from tests.service import samples
 
 
@@ -44,9 +45,12 @@ class Client:
 class Bench:
     """The application on a real database file, with the queue in the test's hands."""
 
-    def __init__(self, folder: Path, portal: BlockingPortal, course: Course | None = None, **settings: object) -> None:
+    def __init__(
+        self, folder: Path, fresh: Path, portal: BlockingPortal, course: Course | None = None, **settings: object
+    ) -> None:
         self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
-        database.migrate(self.settings)
+        folder.mkdir()
+        shutil.copy(fresh, folder)
         self.engine = database.open_engine(self.settings.url)
         self.queue = FakeQueue()
         self.clock = Clock()
@@ -116,13 +120,21 @@ class Bench:
             return list(connection.execute(sa.select(table)))
 
 
+@pytest.fixture(scope="session")
+def fresh_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file as the migrations leave it, to be copied."""
+    settings = Settings(data=tmp_path_factory.mktemp("fresh"), course=Path())
+    database.migrate(settings)
+    return Path(settings.url.removeprefix("sqlite:///"))
+
+
 @pytest.fixture
-def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def make_bench(tmp_path: Path, fresh_database: Path) -> Iterator[Callable[..., Bench]]:
     benches: list[Bench] = []
     with start_blocking_portal() as portal:
 
         def make(course: Course | None = None, **settings: object) -> Bench:
-            benches.append(Bench(tmp_path / str(len(benches)), portal, course, **settings))
+            benches.append(Bench(tmp_path / str(len(benches)), fresh_database, portal, course, **settings))
             return benches[-1]
 
         yield make

@@ -1,3 +1,14 @@
+import dataclasses
+import io
+import threading
+import zipfile
+
+import pytest
+import sqlalchemy as sa
+
+from sandbox.errors import EngineFailed
+from service import database
+from service.worker import FakeGrading
 from tests.service import samples
 
 
@@ -25,3 +36,108 @@ def test_a_graded_submission_shows_its_report_in_both_formats(bench):
     text = bench.get(f"/v1/submissions/{submission}/report?format=text", "ada")
     assert text.headers["content-type"].startswith("text/plain")
     assert "Nothing is left to do." in text.text
+
+
+def test_units_are_listed_with_their_files_and_links_that_work(bench):
+    [unit] = bench.get("/v1/units").json()["units"]
+    assert (unit["id"], unit["files"]) == ("L0.0", [samples.PATH])
+    for link in (unit["links"]["self"], unit["links"]["course_tests"], unit["links"]["page"]):
+        assert bench.get(link).status_code == 200
+
+
+def test_a_unit_says_what_to_send_and_how_it_is_judged(bench):
+    unit = bench.get("/v1/units/L0.0").json()
+    assert [(field["name"], field["repeatable"]) for field in unit["fields"]] == [("twice", False), ("tests", True)]
+    assert (unit["threshold"], unit["mutants"], unit["required_mutants"]) == (0.8, 2, 1)
+    assert unit["attempts_left"] is None
+    assert unit["limits"]["upload_bytes"] == bench.settings.max_body_bytes
+    [test] = unit["course_tests"]
+    assert (test["id"], test["why"]) == ("test_doubles", "a double is twice the number")
+    assert "s01" not in str(unit)
+
+
+def test_the_course_tests_come_as_a_zip_without_the_reference(bench):
+    answer = bench.get("/v1/units/L0.0/course-tests", "nobody")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert set(archive.namelist()) == {"tests/suite/test_twice.py", "fixtures/L0.0/numbers.txt"}
+        assert archive.read("tests/suite/test_twice.py") == samples.TESTS
+
+
+class GradeSoon:
+    """Grades what is enqueued from another thread, after a moment."""
+
+    def __init__(self, bench):
+        self.thread = threading.Timer(0.3, bench.graded)
+        self.thread.start()
+
+
+@pytest.mark.parametrize(("query", "headers"), [("?wait=60", {}), ("", {"Prefer": "respond-async, wait=60"})])
+def test_a_post_that_waits_is_answered_with_the_report(bench, query, headers):
+    grading = GradeSoon(bench)
+    answer = bench.client.request(
+        "POST",
+        f"/v1/units/L0.0/submissions{query}",
+        headers={**bench.auth("ada"), **headers},
+        **samples.form(),
+    )
+    grading.thread.join()
+    assert answer.status_code == 200
+    assert answer.json()["schema"] == "autograder.report/1"
+    assert answer.headers["Location"].endswith(answer.json()["submission"]["id"])
+    assert ("Preference-Applied" in answer.headers) == bool(headers)
+
+
+def test_a_wait_that_ends_too_early_is_a_202(bench):
+    answer = bench.post("ada", query="?wait=0.2")
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+
+
+def test_no_wait_is_longer_than_the_services_own(make_bench):
+    bench = make_bench(max_wait_seconds=0.2)
+    assert bench.post("ada", query="?wait=86400").status_code == 202
+
+
+def test_a_failure_of_ours_is_told_in_the_answer_that_waited(bench):
+    bench.settings = dataclasses.replace(bench.settings, max_attempts=1)
+
+    def fails(unit, submission, about, progress):
+        raise EngineFailed("a container was lost")
+
+    thread = threading.Timer(0.2, lambda: bench.graded(bench.worker(FakeGrading(fails))))
+    thread.start()
+    answer = bench.post("ada", query="?wait=60&format=text")
+    thread.join()
+    assert answer.status_code == 200
+    assert "GRADER_ERROR" in answer.text
+
+
+def test_what_intake_did_is_told_in_the_answer(bench):
+    files = [
+        ("twice", ("twice.py", samples.SOURCE.replace(b"\n", b"\r\n"))),
+        ("tests", ("test_a.py", samples.TESTS)),
+    ]
+    answer = bench.client.request("POST", "/v1/units/L0.0/submissions", headers=bench.auth("ada"), files=files).json()
+    assert [(note["action"], note["path"]) for note in answer["intake"]] == [("normalised", "twice.py")]
+    assert bench.get(answer["links"]["self"], "ada").json()["intake"] == answer["intake"]
+
+
+def test_only_what_waits_can_be_cancelled_and_twice_is_once(bench):
+    waiting, graded = bench.submitted("ada"), bench.submitted("bob")
+    for _ in range(2):
+        answer = bench.client.request("DELETE", f"/v1/submissions/{waiting}", headers=bench.auth("ada"))
+        assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+    bench.graded()
+    answer = bench.client.request("DELETE", f"/v1/submissions/{graded}", headers=bench.auth("bob"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_waiting")
+    report = bench.get(f"/v1/submissions/{waiting}/report", "ada")
+    assert (report.status_code, report.json()["code"]) == (409, "report_not_ready")
+
+
+def test_readyz_names_the_database_when_it_is_gone(bench):
+    with database.writing(bench.engine) as connection:
+        connection.execute(sa.text("DROP TABLE ag_workers"))
+    answer = bench.get("/readyz", "nobody")
+    assert answer.status_code == 503
+    assert answer.json()["missing"][0].startswith("database")
+    assert bench.get("/livez", "nobody").status_code == 200

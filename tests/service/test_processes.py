@@ -1,4 +1,4 @@
-"""The service as real processes: killed, restarted, stopped. Graded by a fake, on the course of this repository."""
+"""The service as real processes: killed, restarted, stopped. Graded by a fake, on a course of one small unit."""
 
 import os
 import signal
@@ -12,12 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
+
 from service import accounts, database, tables
 from service.settings import Settings
+from tests.service import samples
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60.0
-FORM = [("mha", ("mha.py", b"x = 1\n")), ("tests", ("test_a.py", b"def test_a(): pass\n"))]
 
 
 def until(reached: Callable[[], bool], what: str) -> None:
@@ -53,20 +54,20 @@ class Processes:
         environment = {
             **os.environ,
             "AUTOGRADER_DATA": str(self.data),
-            "AUTOGRADER_COURSE": str(ROOT / "course"),
-            "AUTOGRADER_STOP_SECONDS": "5",
+            "AUTOGRADER_STOP_SECONDS": "1",
         }
         process = subprocess.Popen([sys.executable, "-m", *arguments], stdin=subprocess.PIPE, cwd=ROOT, env=environment)
         self._running.append(process)
         return process
 
     def web(self) -> subprocess.Popen[bytes]:
-        process = self.start("service.cli", "web", "--port", str(self.port), "--until-stdin-closes")
+        """A web process that answers."""
+        process = self.start("tests.service.fake_process", "web", str(self.port))
         until(self.answers, "the web process")
         return process
 
     def worker(self, seconds: float) -> subprocess.Popen[bytes]:
-        return self.start("tests.service.fake_worker", str(seconds))
+        return self.start("tests.service.fake_process", "worker", str(seconds))
 
     def answers(self) -> bool:
         try:
@@ -75,7 +76,7 @@ class Processes:
             return False
 
     def submit(self) -> str:
-        answer = self.client.post("/v1/units/L5.3/submissions", files=FORM)
+        answer = self.client.post("/v1/units/L0.0/submissions", files=samples.form()["files"])
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
@@ -135,6 +136,7 @@ def test_a_web_process_killed_after_its_202_loses_nothing(processes):
     assert sorted(processes.attempts()) == sorted(accepted)
 
 
+@pytest.mark.full
 def test_a_submission_that_kills_every_worker_ends_as_our_error_after_three_attempts(processes):
     processes.web()
     (processes.data / "broken").touch()
@@ -173,10 +175,11 @@ def test_an_idle_worker_stops_at_once_and_leaves_no_trace_of_itself(processes):
     assert processes.rows(tables.workers) == []
 
 
+@pytest.mark.full
 def test_two_workers_cannot_share_a_data_directory(processes):
     processes.worker(seconds=0)
     until(lambda: len(processes.rows(tables.workers)) == 1, "the worker's first beat")
-    second = processes.start("service.cli", "worker", "--sandbox", "process")
+    second = processes.worker(seconds=0)
     assert second.wait(PATIENCE_SECONDS) == 2
 
 
@@ -187,8 +190,8 @@ def test_the_service_answers_while_a_job_is_graded(processes):
     until(lambda: processes.status(first) == "running", "the first job")
     answer = processes.client.get(f"/v1/submissions/{second}").json()
     assert (answer["status"], answer["position"]) == ("queued", 1)
-    progress = processes.client.get(f"/v1/submissions/{first}").json()["progress"]
-    assert progress == {"phase": "mutants", "done": 1, "total": 2}
+    half = {"phase": "mutants", "done": 1, "total": 2}
+    until(lambda: processes.client.get(f"/v1/submissions/{first}").json()["progress"] == half, "its progress")
     assert processes.client.delete(f"/v1/submissions/{second}").json()["status"] == "cancelled"
 
 

@@ -1,7 +1,7 @@
-"""A worker process whose grading is a fake: python -m tests.service.fake_worker SECONDS
+"""The service's processes on a small course: python -m tests.service.fake_process web PORT | worker SECONDS
 
-Each attempt appends its submission's id to the file `attempts` in the data directory, takes SECONDS, and passes.
-With a file `broken` in the data directory, an attempt kills its own process instead.
+The worker's grading is a fake. Each attempt appends its submission's id to the file `attempts` in the data
+directory, takes SECONDS, and passes. With a file `broken` there, an attempt kills its own process instead.
 """
 
 import os
@@ -15,14 +15,14 @@ from grader.grade import Progress
 from grader.report import Report
 from grader.submission import Submission
 from grader.unit import Unit
-from service.processes import run_worker
+from service.database import Held
+from service.processes import UNUSABLE, run_web, run_worker
 from service.settings import from_environment
 from service.worker import FakeGrading
-
 from tests.service import samples
 
 
-def main(seconds: float) -> None:
+def work(seconds: float) -> None:
     settings = from_environment()
 
     def answer(unit: Unit, submission: Submission, about: About, progress: Callable[[Progress], None]) -> Report:
@@ -34,8 +34,15 @@ def main(seconds: float) -> None:
         time.sleep(seconds)
         return samples.report(about, unit.id, digest=submission.digest)
 
-    run_worker(settings, FakeGrading(answer), until_stdin_closes=True)
+    run_worker(settings, samples.course(), FakeGrading(answer), until_stdin_closes=True)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    match sys.argv[1:]:
+        case ["web", port]:
+            run_web(from_environment(), samples.course(), "127.0.0.1", int(port), until_stdin_closes=True)
+        case ["worker", seconds]:
+            try:
+                work(float(seconds))
+            except Held:
+                sys.exit(UNUSABLE)
