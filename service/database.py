@@ -77,10 +77,15 @@ def migrate(settings: Settings) -> None:
     """Bring our tables up to date. Processes that start together take turns."""
     settings.data.mkdir(parents=True, exist_ok=True)
     with locked(settings.data / "migrate.lock", wait_seconds=60):
-        config = Config()
-        config.set_main_option("script_location", str(files("service") / "migrations"))
-        config.attributes["url"] = settings.url
-        command.upgrade(config, "head")
+        command.upgrade(alembic_config(settings), "head")
+
+
+def alembic_config(settings: Settings) -> Config:
+    """What Alembic needs to know, without a file of its own."""
+    config = Config()
+    config.set_main_option("script_location", str(files("service") / "migrations"))
+    config.attributes["url"] = settings.url
+    return config
 
 
 class Held(Exception):

@@ -1,0 +1,97 @@
+import threading
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from service import database, dbos_queue, tables
+from service.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(data=tmp_path, course=tmp_path)
+
+
+@pytest.fixture
+def engine(settings):
+    database.migrate(settings)
+    engine = database.open_engine(settings.url)
+    yield engine
+    engine.dispose()
+
+
+def test_the_migrations_lead_to_the_tables_as_written_down(engine, settings):
+    dbos_queue.migrate(settings.url)
+    with database.reading(engine) as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "include_name": lambda name, kind, parents: kind != "table" or name.startswith("ag_"),
+                "version_table": "ag_alembic_version",
+                "compare_type": True,
+            },
+        )
+        assert compare_metadata(context, tables.metadata) == []
+
+
+def test_the_migrations_go_back_to_nothing(engine, settings):
+    from alembic import command
+
+    command.downgrade(database.alembic_config(settings), "base")
+    left = [name for name in sa.inspect(engine).get_table_names() if name.startswith("ag_")]
+    assert left == ["ag_alembic_version"]
+
+
+def test_a_second_migration_changes_nothing(engine, settings):
+    database.migrate(settings)
+    with database.reading(engine) as connection:
+        assert connection.execute(sa.select(tables.courses.c.id)).scalars().all() == ["default"]
+
+
+def test_the_database_keeps_what_it_acknowledged(engine):
+    with database.reading(engine) as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30_000}
+
+
+def test_writers_take_turns_and_lose_no_update(engine):
+    with database.writing(engine) as connection:
+        connection.execute(tables.courses.insert().values(id="counted", title="", created_at=0))
+
+    def count():
+        for _ in range(20):
+            with database.writing(engine) as connection:
+                row = sa.select(tables.courses.c.created_at).where(tables.courses.c.id == "counted")
+                seen = connection.execute(row).scalar_one()
+                connection.execute(
+                    tables.courses.update().where(tables.courses.c.id == "counted").values(created_at=seen + 1)
+                )
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading(engine) as connection:
+        row = sa.select(tables.courses.c.created_at).where(tables.courses.c.id == "counted")
+        assert connection.execute(row).scalar_one() == 80
+
+
+def test_a_reader_does_not_wait_for_a_writer(engine):
+    with database.writing(engine) as writer:
+        writer.execute(tables.courses.insert().values(id="new", title="", created_at=0))
+        with database.reading(engine) as reader:
+            assert reader.execute(sa.select(tables.courses.c.id)).scalars().all() == ["default"]
+
+
+def test_a_failed_transaction_leaves_nothing(engine):
+    with pytest.raises(RuntimeError), database.writing(engine) as connection:
+        connection.execute(tables.courses.insert().values(id="new", title="", created_at=0))
+        raise RuntimeError
+    with database.reading(engine) as connection:
+        assert connection.execute(sa.select(tables.courses.c.id)).scalars().all() == ["default"]

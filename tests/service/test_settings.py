@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from service.processes import environment_of
+from service.settings import Settings, from_environment
+
+
+def test_the_command_line_wins_over_the_environment_and_the_environment_over_the_default():
+    environ = {"AUTOGRADER_DATA": "/from/environment", "AUTOGRADER_JOBS": "3"}
+    settings = from_environment(environ, data=Path("/from/line"))
+    assert (settings.data, settings.jobs, settings.course) == (Path("/from/line"), 3, Path("course"))
+
+
+def test_the_children_of_serve_read_the_same_settings():
+    settings = Settings(
+        data=Path("/data"),
+        course=Path("/course"),
+        database_url="sqlite:///x",
+        sandbox="process",
+        image="abc",
+        jobs=5,
+        slots=2,
+        max_body_bytes=1234,
+        stop_seconds=1.5,
+    )
+    assert from_environment(environment_of(settings)) == settings
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"AUTOGRADER_JOBS": "0"}, {"AUTOGRADER_JOBS": "many"}, {"AUTOGRADER_SANDBOX": "none"}, {"AUTOGRADER_SLOTS": "-1"}],
+)
+def test_odd_settings_are_refused_at_once(environ):
+    with pytest.raises(ValueError):
+        from_environment(environ)
+
+
+def test_without_a_url_the_database_is_one_file_in_the_data_directory(tmp_path):
+    assert Settings(data=tmp_path, course=tmp_path).url == f"sqlite:///{tmp_path}/autograder.sqlite"
