@@ -183,7 +183,7 @@ def suite_run(
         root=SUITE_ROOT,
         only=tuple(only),
         skip=tuple(skip),
-        path_dirs=("lib",),
+        path_dirs=(SUITE_ROOT, "lib"),  # the suite's folder too: tests may import each other by path
         environment=_environment(),
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
