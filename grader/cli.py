@@ -32,9 +32,9 @@ EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdic
 DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.argument("unit_id", metavar="UNIT")
-@click.option("--file", "files", multiple=True, metavar="STEM=FILE", help="A file of the unit; or: --STEM FILE.")
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", metavar="UNIT --STEM FILE", nargs=-1, type=click.UNPROCESSED)
+@click.option("--file", "files", multiple=True, metavar="STEM=FILE", help="Another way to write --STEM FILE.")
 @click.option(
     "--tests",
     "tests",
@@ -57,10 +57,8 @@ DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
     help="'process' grades without isolation: for your own code only.",
 )
 @click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
-@click.pass_context
 def grade(
-    context: click.Context,
-    unit_id: str,
+    words: tuple[str, ...],
     files: tuple[str, ...],
     tests: tuple[Path, ...],
     seed: int | None,
@@ -71,14 +69,20 @@ def grade(
 ) -> None:
     """Grade files of this machine as the service would.
 
-    The files of the unit are given by their names without .py: --mha mha.py, or --file mha=mha.py.
+    The files of the unit are given by their names without .py, as in: autograder grade L5.3 --mha mha.py --tests tests
     """
+    named, plain = _named(words)
+    if not plain:
+        raise click.UsageError("Missing argument 'UNIT'.")
+    unit_id, *further = plain
     unit = _unit(load_course(course_dir), unit_id)
-    named, further = _named(context.args)
+    for pair in named:
+        if (stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
+            raise click.UsageError(f"No such option: --{stem}")
     about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
     try:
         uploads = _unit_files([*files, *named])
-        submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *further])))
+        submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *map(Path, further)])))
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
         _finish(conclude.rejected(unit.id, about, refusal.code, message), form)
@@ -93,22 +97,23 @@ def grade(
     _finish(report, form)
 
 
-def _named(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Options that name a file of the unit (--mha FILE, --mha=FILE) as STEM=FILE, and the files behind --tests."""
+def _named(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options that name a file of the unit (--mha FILE, --mha=FILE) as STEM=FILE, and the words that belong to no
+    option: the unit, and further files behind --tests."""
     pairs: list[str] = []
-    paths: list[Path] = []
-    rest = list(arguments)
+    plain: list[str] = []
+    rest = list(words)
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
-            paths.append(Path(word))
+            plain.append(word)
         elif "=" in word:
             pairs.append(word[2:])
         elif rest:
             pairs.append(f"{word[2:]}={rest.pop(0)}")
         else:
             raise click.UsageError(f"{word} wants a file.")
-    return pairs, paths
+    return pairs, plain
 
 
 def _unit(course: Course, unit_id: str) -> Unit:

@@ -1,4 +1,4 @@
-"""The report's JSON Schema: the models go in, the text of docs/report.schema.json comes out (`python -m grader.schema`)."""
+"""The report's models go in, the JSON Schema of docs/report.schema.json comes out: `python -m grader.schema`."""
 
 import json
 import sys

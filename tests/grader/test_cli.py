@@ -1,0 +1,126 @@
+"""The command line, with real runs as processes of this machine."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from grader.cli import grade
+from tests.grader.small_course import FILES, REFERENCE, write_course
+
+SUITE = """\
+import pytest
+
+from tinyllm.demo.double import Double
+
+
+@pytest.mark.parametrize("x", [0, 1, 3])
+def test_doubles(x):
+    assert Double()(x) == 2 * x
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_course(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Path:
+    """A folder with double.py and tests/."""
+    (tmp_path / "double.py").write_text(REFERENCE)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_double.py").write_text(SUITE)
+    return tmp_path
+
+
+def run(course: Path, *words: str | Path) -> Result:
+    return CliRunner().invoke(grade, ["--course", str(course), "--sandbox", "process", *map(str, words)])
+
+
+def test_right_code_and_good_tests_exit_with_0_and_a_json_report(course: Path, sent: Path) -> None:
+    result = run(
+        course, "Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--format", "json", "--seed", "5"
+    )
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["verdict"], report["score"], report["integrity"]["seed"]) == ("pass", 1.0, 5)
+    assert report["mutation"]["mutants"][0]["killed_by"] == ["test_double.py::test_doubles"]
+    assert "without isolation" in result.stderr
+
+
+def test_wrong_code_exits_with_1_and_says_what_to_do(course: Path, sent: Path) -> None:
+    (sent / "double.py").write_text(REFERENCE.replace("x * self.factor", "x + self.factor"))
+    result = run(course, f"--double={sent / 'double.py'}", "Z1", "--tests", sent / "tests" / "test_double.py")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Z1: FAIL")
+    assert "Next: Make test_twice pass" in result.stdout
+
+
+def test_what_cannot_be_taken_in_exits_with_6(course: Path, sent: Path) -> None:
+    (sent / "double.py").write_bytes(b"x = '\xff'\n")
+    result = run(course, "Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--format", "json")
+    assert result.exit_code == 6
+    report = json.loads(result.stdout)
+    assert (report["verdict"], report["score"], report["reasons"][0]["code"]) == ("rejected", None, "not_utf8")
+
+
+def test_a_failure_of_ours_exits_with_5_and_blames_no_one(course: Path, sent: Path) -> None:
+    words = ["Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--format", "json"]
+    result = CliRunner().invoke(
+        grade, ["--course", str(course), *map(str, words)], env={"DOCKER_HOST": "tcp://127.0.0.1:1"}
+    )
+    assert result.exit_code == 5
+    report = json.loads(result.stdout)
+    assert (report["verdict"], report["score"], report["contract"]) == ("grader_error", None, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "Missing"),
+        (["--tests", "."], "Missing argument 'UNIT'"),
+        (["Z1"], "Missing option '--tests'"),
+        (["Z9", "--tests", "."], "There is no unit Z9. Units: Z1."),
+        (["Z1", "--tests", "nowhere"], "There is no file or folder nowhere."),
+        (["Z1", "--tests", ".", "--doubel", "x"], "No such option: --doubel"),
+        (["Z1", "--tests", ".", "--double"], "--double wants a file."),
+        (["Z1", "--tests", ".", "--file", "double"], "--file wants STEM=FILE"),
+        (["Z1", "--tests", ".", "--seed", "-1"], "--seed"),
+        (["Z1", "--tests", ".", "--format", "xml"], "--format"),
+    ],
+)
+def test_mistakes_of_usage_exit_with_2_and_say_which(course: Path, words: list[str], says: str) -> None:
+    result = run(course, *words)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_a_file_given_twice_is_a_mistake_of_usage(course: Path, sent: Path) -> None:
+    file = sent / "double.py"
+    result = run(course, "Z1", "--double", file, "--file", f"double={file}", "--tests", sent / "tests")
+    assert (result.exit_code, "given twice" in result.stderr) == (2, True)
+
+
+def test_a_unit_that_did_not_load_is_named_with_file_and_line(tmp_path: Path) -> None:
+    broken = write_course(
+        tmp_path, {"course/modules/Z1.toml": FILES["course/modules/Z1.toml"].replace('id = "Z1"', "id = ")}
+    )
+    result = run(broken, "Z1", "--tests", ".")
+    assert result.exit_code == 2
+    assert "modules/Z1.toml:1" in result.stderr
+
+
+def test_the_same_seed_gives_the_same_report_but_for_id_and_times(course: Path, sent: Path) -> None:
+    words = ["Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--format", "json", "--seed", "9"]
+    first, second = (without_times(json.loads(run(course, *words).stdout)) for _ in range(2))
+    assert first == second
+
+
+def without_times(value: object) -> object:
+    """A report without its id and everything that is measured in time."""
+    if isinstance(value, dict):
+        gone = ("id", "received_at") if "received_at" in value else ("seconds", "cpu_seconds", "timing")
+        return {key: without_times(inner) for key, inner in value.items() if key not in gone}
+    return [without_times(inner) for inner in value] if isinstance(value, list) else value
