@@ -61,6 +61,7 @@ class DockerSandbox:
     ) -> None:
         """Raises EngineUnavailable or ImageMissing, each saying what to do."""
         self._client = connect(client_or_url)
+        self._client_is_ours = self._client is not client_or_url
         self._jobs = jobs
         self._image_id = image_id_of(self._client, image)
         self._options = options(self._image_id, jobs, memory_bytes, ceiling, runtime)
@@ -82,6 +83,8 @@ class DockerSandbox:
         """Remove the pool's containers. Sessions that are open keep theirs until they end."""
         self._pool.close()
         atexit.unregister(self.close)
+        if self._client_is_ours:
+            self._client.close()
 
     def __enter__(self) -> "DockerSandbox":
         return self
@@ -196,6 +199,7 @@ def options(
 
 
 def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerClient:
+    client = None
     try:
         if isinstance(client_or_url, str):
             client = docker.DockerClient(base_url=client_or_url)
@@ -203,6 +207,8 @@ def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerCli
             client = client_or_url or docker.from_env()
         client.ping()
     except ENGINE_ERRORS as error:
+        if client is not None:
+            client.close()
         raise EngineUnavailable(
             f"no Docker Engine answers ({error}): run `make setup`, or set DOCKER_HOST to one that does"
         ) from error

@@ -167,7 +167,8 @@ class Recorder:
         return report
 
     def pytest_runtest_logreport(self, report: TestReport) -> None:
-        if type(report) is TestReport:  # subtests report too; the test they belong to fails with them
+        # Subtests report too, as a subclass: the test they belong to fails with them.
+        if type(report) is TestReport or report.failed:
             self._reports.append(report)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:

@@ -264,7 +264,7 @@ from near_by import X
 def test_it():
     assert X == 1 and open(os.environ["DATA"] + "/d.txt").read() == "data"
 """,
-        files={"../lib/near_by.py": "X = 1\n"} and {"extra/near_by.py": "X = 1\n", "extra/d.txt": "data"},
+        files={"extra/near_by.py": "X = 1\n", "extra/d.txt": "data"},
         path_dirs=("suite/extra",),
         environment=(("DATA", "{dir}/suite/extra"),),
     )
@@ -328,10 +328,15 @@ def test_leaving_early_is_never_complete(outcome_of: RunOne, leaving: str) -> No
         assert result.ending.item == "test_it.py::test_b"
 
 
-@pytest.mark.parametrize("leaving", ["os._exit(0)", "sys.exit(0)", "pytest.exit('x', returncode=0)"])
+@pytest.mark.parametrize("leaving", ["os._exit(0)", "sys.exit(0)"])
 def test_leaving_at_import_is_early_exit(outcome_of: RunOne, leaving: str) -> None:
-    result = outcome_of(f"import os, sys, pytest\n{leaving}\ndef test_it(): pass\n")
+    result = outcome_of(f"import os, sys\n{leaving}\ndef test_it(): pass\n")
     assert result.ending.kind is EndingKind.EARLY_EXIT and not result.record.items
+
+
+def test_pytest_exit_at_import_is_an_error_of_that_file(outcome_of: RunOne) -> None:
+    result = outcome_of("import pytest\npytest.exit('x', returncode=0)\ndef test_it(): pass\n")
+    assert [error.path for error in result.record.errors] == ["test_it.py"] and not result.record.items
 
 
 def test_system_exit_in_a_test_is_its_failure(outcome_of: RunOne) -> None:
@@ -496,7 +501,7 @@ def test_no_more_runs_at_a_time_than_jobs(session: Session, run_of: MakeRun) -> 
 
 def test_results_come_in_order_and_are_told_as_they_come(session: Session, run_of: MakeRun) -> None:
     told: list[str] = []
-    slow = run_of("import time\ndef test_it(): time.sleep(1)\n", id="slow")
+    slow = run_of("import time\ndef test_it(): time.sleep(4)\n", id="slow")
     quick = run_of("def test_it(): pass\n", id="quick")
     results = session.run([slow, quick], lambda result: told.append(result.run_id))
     assert [result.run_id for result in results] == ["slow", "quick"]

@@ -1,0 +1,302 @@
+"""What only a container gives: runs that cannot reach each other, the supervisor, or anything outside."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from sandbox.docker_engine import DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
+from sandbox.errors import EngineUnavailable, ImageMissing
+from sandbox.records import EndingKind, Run, RunResult, Session
+
+MakeRun = Callable[..., Run]
+docker_only = pytest.mark.docker
+
+
+@pytest.fixture(scope="module")
+def session(docker_sandbox: DockerSandbox) -> Iterator[Session]:
+    with docker_sandbox.session() as session:
+        yield session
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    client = connect(None)
+    yield client
+    client.close()
+
+
+def containers(client: docker.DockerClient) -> set[str]:
+    """Ids of the containers that this process owns."""
+    label = f"autograder.owner={owner_of(os.getpid())}"
+    return {found["Id"] for found in client.api.containers(all=True, filters={"label": label})}
+
+
+def passes(result: RunResult) -> bool:
+    messages = [(item.id, item.outcome.value, item.message) for item in result.record.items]
+    assert result.complete and all(outcome == "passed" for _, outcome, _ in messages), (result.ending, messages)
+    return bool(messages)
+
+
+@docker_only
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "open('/proc/1/mem', 'rb')",
+        "open('/proc/1/environ', 'rb')",
+        "os.listdir('/proc/1/fd')",
+        "os.listdir(f'/proc/{os.getppid()}/fd')",
+        "open(f'/proc/{os.getppid()}/mem', 'rb+')",
+        "open('/proc/1/fd/1', 'wb')",
+        "os.kill(1, 9)",
+        "os.kill(os.getppid(), signal.SIGSTOP)",
+        "os.setuid(0)",
+        "os.setresuid(0, 0, 0)",
+        "os.setgid(0)",
+        "os.listdir('/slot/0')",
+        "os.listdir('/slot/1')",
+        "open('/slot/x', 'w')",
+        "open('/etc/x', 'w')",
+        "open('/opt/autograder/sandbox/wire.py', 'a')",
+        "open('/dev/mqueue/x', 'w')",
+        "open('/dev/shm/x', 'w')",
+        "open('/dev/x', 'w')",
+        "open('/tmp/x', 'w')",
+        "os.mkfifo('/var/tmp/x')",
+        "os.sched_setaffinity(1, {0})",
+        "os.chroot('.')",
+        "os.nice(-5)",
+    ],
+)
+def test_a_run_cannot(session: Session, run_of: MakeRun, attempt: str) -> None:
+    source = f"""
+import os, signal, pytest
+def test_it():
+    assert os.getppid() > 1
+    with pytest.raises(OSError): {attempt}
+"""
+    assert passes(session.run([run_of(source)])[0])
+
+
+@docker_only
+@pytest.mark.parametrize(
+    "name, number",
+    [
+        ("io_uring_setup", 425),
+        ("ptrace", 101),
+        ("process_vm_readv", 310),
+        ("shmget", 29),
+        ("msgget", 68),
+        ("semget", 64),
+        ("mq_open", 240),
+        ("bpf", 321),
+        ("keyctl", 250),
+        ("add_key", 248),
+        ("mount", 165),
+        ("unshare", 272),
+        ("setns", 308),
+        ("perf_event_open", 298),
+        ("userfaultfd", 323),
+        ("inotify_init1", 294),
+        ("fanotify_init", 300),
+        ("pidfd_getfd", 438),
+        ("name_to_handle_at", 303),
+        ("pivot_root", 155),
+    ],
+)
+def test_a_system_call_is_refused(session: Session, run_of: MakeRun, name: str, number: int) -> None:
+    source = f"""
+import ctypes, platform
+def test_it():
+    if platform.machine() != "x86_64": return
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall({number}, 0, 0, 0, 0, 0) == -1
+    assert ctypes.get_errno() == 1
+"""
+    assert passes(session.run([run_of(source)])[0])
+
+
+@docker_only
+def test_sockets_are_pairs_only(session: Session, run_of: MakeRun) -> None:
+    source = """
+import asyncio, pytest, socket, subprocess, sys, tempfile, threading
+@pytest.mark.parametrize("family", ["AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK", "AF_VSOCK", "AF_ALG", "AF_PACKET"])
+def test_refused(family):
+    with pytest.raises(OSError): socket.socket(getattr(socket, family), socket.SOCK_DGRAM)
+def test_what_tests_need_works(tmp_path):
+    async def answer(): return 42
+    assert asyncio.run(answer()) == 42
+    thread = threading.Thread(target=print); thread.start(); thread.join()
+    assert subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True).stdout == b"42\\n"
+    with tempfile.NamedTemporaryFile() as file: file.write(b"x")
+"""
+    assert passes(session.run([run_of(source)])[0])
+
+
+@docker_only
+def test_each_run_has_a_uid_of_its_own_and_no_rights(session: Session, run_of: MakeRun) -> None:
+    source = """
+import os
+def test_it():
+    print(os.getuid(), os.getgid(), os.getgroups())
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    assert all(int(status[name], 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")[:3])
+    assert status["NoNewPrivs"].strip() == "1"
+    assert sorted(map(int, os.listdir("/proc/self/fd")))[:4] == [0, 1, 2, 3]
+    assert len(os.listdir("/proc/self/fd")) == 5  # the last is the listing itself
+"""
+    results = session.run([run_of(source, id=str(number)) for number in range(5)])
+    assert all(map(passes, results))
+    identities = {result.stdout.text for result in results}
+    assert len(identities) == 5 and not any(text.startswith("0 ") for text in identities)
+
+
+@docker_only
+def test_two_runs_at_a_time_cannot_reach_each_other(session: Session, run_of: MakeRun) -> None:
+    waits = run_of("import time\ndef test_it(): time.sleep(2)\n", id="waits")
+    looks = run_of(
+        """
+import os, time
+def test_it():
+    time.sleep(0.5)
+    mine, others = os.getuid(), 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit(): continue
+        uid = int(next(line.split()[1] for line in open(f"/proc/{name}/status") if line.startswith("Uid:")))
+        if uid in (0, mine): continue
+        others += 1
+        for attempt in (lambda: os.kill(int(name), 9), lambda: open(f"/proc/{name}/mem"), lambda: open(f"/proc/{name}/maps").read()):
+            try: attempt()
+            except PermissionError: continue
+            raise AssertionError("reached another run")
+    assert others == 1
+""",
+        id="looks",
+    )
+    waited, looked = session.run([waits, looks])
+    assert passes(waited) and passes(looked)
+
+
+@docker_only
+def test_nothing_is_mounted_or_named_that_tells_of_the_host(session: Session, run_of: MakeRun) -> None:
+    (result,) = session.run(
+        [run_of("import os\ndef test_it():\n    print(open('/proc/self/mountinfo').read(), dict(os.environ))\n")]
+    )
+    assert passes(result)
+    assert "tmpfs /slot/0" in result.stdout.text or "/slot/0" in result.stdout.text
+    assert os.getcwd() not in result.stdout.text
+
+
+@docker_only
+def test_memory_of_a_container_runs_out_only_for_who_takes_it(docker_sandbox: DockerSandbox, run_of: MakeRun) -> None:
+    """Eight processes within their own limits take more than the container has."""
+    hog = """
+import os, time
+def test_it():
+    for _ in range(8):
+        if os.fork() == 0:
+            block = bytearray(600 * 2**20)
+            for at in range(0, len(block), 4096): block[at] = 1
+            time.sleep(30)
+            os._exit(0)
+    block = bytearray(500 * 2**20)
+    time.sleep(30)
+"""
+    beside = "import time\ndef test_it(): time.sleep(1)\n"
+    with docker_sandbox.session() as session:
+        results = session.run(
+            [run_of(hog, id="hog", wall_seconds=20.0), *(run_of(beside, id=str(number)) for number in range(3))]
+        )
+    assert results[0].ending.kind is EndingKind.MEMORY
+    assert all(map(passes, results[1:]))
+
+
+@docker_only
+def test_a_lost_container_costs_only_time(docker_sandbox: DockerSandbox, client: docker.DockerClient, run_of: MakeRun) -> None:
+    before = containers(client)
+    told = []
+
+    def lose_it(result: RunResult) -> None:
+        told.append(result.run_id)
+        if len(told) == 1:
+            for container in containers(client) - before:
+                client.api.kill(container)
+
+    source = "import time\ndef test_it(): time.sleep(0.2)\n"
+    with docker_sandbox.session() as session:
+        results = session.run([run_of(source, id=str(number)) for number in range(5)], lose_it)
+    assert all(map(passes, results)) and sorted(told) == ["0", "1", "2", "3", "4"]
+
+
+@docker_only
+def test_a_container_serves_one_session_and_is_removed(client: docker.DockerClient, run_of: MakeRun) -> None:
+    with DockerSandbox(client, pool_size=1) as sandbox:
+        seen = []
+        for _ in range(2):
+            before = containers(client)
+            with sandbox.session() as session:
+                assert passes(session.run([run_of("def test_it(): pass\n")])[0])
+                mine = session._station.line._id  # type: ignore[attr-defined]
+            seen.append(mine)
+            assert mine not in containers(client)
+        assert len(set(seen)) == 2 and isinstance(before, set)
+    assert not containers(client) & set(seen)
+
+
+@docker_only
+def test_closing_removes_what_the_pool_holds(client: docker.DockerClient) -> None:
+    before = containers(client)
+    sandbox = DockerSandbox(client, pool_size=1)
+    until = time.monotonic() + 60
+    while not containers(client) - before and time.monotonic() < until:
+        time.sleep(0.05)
+    pooled = containers(client) - before
+    sandbox.close()
+    assert pooled and not containers(client) & pooled
+
+
+OWNER = """
+import sys, time
+from sandbox.docker_engine import DockerSandbox
+sandbox = DockerSandbox()
+with sandbox.session() as session:
+    print(session._station.line._id, flush=True)
+    time.sleep(600)
+"""
+
+
+@docker_only
+def test_containers_of_a_killed_owner_are_reaped(client: docker.DockerClient) -> None:
+    root = Path(__file__).parents[2]
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], cwd=root, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    container = owner.stdout.readline().strip()
+    assert container not in reap(client)  # its owner lives
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    owner.stdout.close()
+    assert container in reap(client)
+    assert container not in {found["Id"] for found in client.api.containers(all=True)}
+
+
+def test_an_owner_is_told_apart_from_a_later_process_of_its_number() -> None:
+    pid, _, started = owner_of(os.getpid()).partition(":")
+    assert owner_lives(f"{pid}:{started}") and not owner_lives(f"{pid}:{int(started) + 1}")
+    assert not owner_lives("") and boot_id() == boot_id()
+
+
+def test_without_an_engine_the_error_says_what_to_do() -> None:
+    with pytest.raises(EngineUnavailable, match="make setup"):
+        DockerSandbox("unix:///nonexistent/docker.sock")
+
+
+@docker_only
+def test_without_the_image_the_error_says_what_to_do(client: docker.DockerClient) -> None:
+    with pytest.raises(ImageMissing, match="make setup"):
+        DockerSandbox(client, image="autograder-sandbox:no-such-tag")
