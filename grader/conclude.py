@@ -469,7 +469,7 @@ def _reasons(
     if stopped is not None:
         found.append((stopped.code, stopped.message))
     found += _invalid_reasons(tests, seen.mutation)
-    if seen.own is not None and not seen.own.ok and stopped_allows_own(stopped):
+    if not tests.own_code_ok and stopped_allows_own(stopped):
         failing = [test.id for test in tests.tests if test.own_code in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
         found.append(("own_tests", wording.own_tests_fail(failing) if failing else wording.OWN_TESTS_NOT_RUN))
     if stopped is None:

@@ -290,7 +290,7 @@ def test_a_syntax_error_in_the_unit_is_a_contract_problem_and_the_tests_are_grad
     assert [problem.code for problem in report.contract.problems] == ["syntax_error"]
     assert {test.outcome for test in report.course_tests.tests} == {Outcome.NOT_RUN}
     assert (report.mutation.score, report.mutation.passed, report.verdict) == (1.0, True, Verdict.FAIL)
-    assert codes(report) == ["contract", "course_tests"]
+    assert codes(report) == ["contract", "course_tests", "own_tests"]
     assert "own" not in [variant for variant, _ in suite.log]
 
 
