@@ -529,7 +529,6 @@ SUITE_FIRST = (
     "too_many_tests",
     "over_time_budget",
     "suite_ended",
-    "suite_not_loaded",
     "no_tests",
     "all_skipped",
     "no_failure_seen",

@@ -162,6 +162,7 @@ def test_a_file_that_loads_nowhere_is_said_to_once(small: Unit) -> None:
     everywhere = frozenset({"own", "reference", "broken", "w01", "w02", "w03", "w04", "w05", "m1", "m2"})
     report = SimulatedSuite(small, ("test_a",), file_errors=everywhere).grade()
     assert codes(report) == ["suite_not_loaded", "own_tests"]
+    assert "test_mine.py cannot be loaded" in report.next_step and "said on own code" in report.next_step
     assert set(statuses(report).values()) == {MutantStatus.VOID}
 
 
