@@ -5,6 +5,7 @@ Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload w
 
 import secrets
 import sys
+import traceback
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -91,8 +92,9 @@ def grade(
         try:
             with _sandbox(kind, jobs) as sandbox:
                 report = grade_submission(unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress)
-        except SandboxError as error:
-            click.echo(f"autograder: {error}", err=True)
+        except Exception as error:  # whatever it is, it is ours: the submission is a value and raises nothing
+            said = str(error) if isinstance(error, SandboxError) else "".join(traceback.format_exception(error))
+            click.echo(f"autograder: {said}", err=True)
             report = conclude.failed(unit.id, about, submission.digest, error)
     _finish(report, form)
 

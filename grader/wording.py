@@ -285,8 +285,8 @@ def cause(ending: Ending, *, tell_limit: bool = True) -> Cause:
             text = f"It used up {_time(limit)} of CPU time. Look for an endless loop."
         case EndingKind.NO_PROGRESS:
             text = (
-                f"It was still waiting after {_time(limit)} without using the CPU. "
-                "Look for a sleep, a lock or input() that never returns."
+                f"It was not done after {_time(limit)} on the clock. "
+                "Look for a sleep, a lock or input() that never returns, or for an endless loop."
             )
         case EndingKind.MEMORY:
             text = f"It ran out of memory; the limit is {_bytes(limit)}. Use smaller arrays."
