@@ -336,13 +336,17 @@ def _seen_on(suite: SuiteSeen | None, name: str) -> TestSeen:
 
 
 def _denied(freedoms: Sequence[Freedom], judgement: Judgement) -> str:
-    """The freedom a test forbids: it accepts the reference and rejects a wheat that uses the freedom."""
+    """The freedom a test forbids: it accepts the reference and rejects wheats. Wheats use several freedoms each, so
+    it is the one whose wheats are most nearly those rejected."""
     if REFERENCE in judgement.rejected or not judgement.invalid:
         return ""
-    for freedom in freedoms:
-        if set(freedom.wheats) & set(judgement.rejected):
-            return freedom.says
-    return ""
+    rejected = set(judgement.rejected)
+
+    def likeness(freedom: Freedom) -> float:
+        return len(rejected & set(freedom.wheats)) / len(rejected | set(freedom.wheats))
+
+    likest = max(freedoms, key=likeness, default=None)
+    return likest.says if likest is not None and likeness(likest) > 0 else ""
 
 
 def _misprint(errata: Sequence[Erratum], submission: Submission, name: str) -> str:
@@ -470,8 +474,7 @@ def _reasons(
         found.append((stopped.code, stopped.message))
     found += _invalid_reasons(tests, seen.mutation)
     if not tests.own_code_ok and stopped_allows_own(stopped):
-        failing = [test.id for test in tests.tests if test.own_code in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
-        found.append(("own_tests", wording.own_tests_fail(failing) if failing else wording.OWN_TESTS_NOT_RUN))
+        found += _own_reasons(tests)
     if stopped is None:
         found += _mutation_reasons(mutants, seen.mutation)
     return tuple(Reason(code=code, message=message) for code, message in found)
@@ -501,6 +504,15 @@ def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[
     return found
 
 
+def _own_reasons(tests: StudentTestsPart) -> list[tuple[str, str]]:
+    """What the tests found in the student's own unit. A flaky test finds nothing: it failed by chance."""
+    failing = [test for test in tests.tests if test.own_code in FAILING]
+    steady = [test.id for test in failing if not test.flaky]
+    if steady:
+        return [("own_tests", wording.own_tests_fail(steady))]
+    return [] if failing else [("own_tests", wording.OWN_TESTS_NOT_RUN)]
+
+
 def stopped_allows_own(stopped: Stopped | None) -> bool:
     """Whether what the tests did on the student's own unit says more than the reason for stopping does."""
     return stopped is None or stopped.code not in ("no_tests", "all_skipped", "too_many_tests")
@@ -523,6 +535,7 @@ def _mutation_reasons(mutants: MutationPart, seen: MutationSeen) -> list[tuple[s
     return found
 
 
+FAILING = (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
 SUITE_FIRST = (
     "oracle_disagrees",
     "out_of_time",
@@ -559,7 +572,7 @@ def _next_step(
         if test.valid is False and test.line:
             return wording.next_rejection(test.advice)
     for test in tests.tests:
-        if "own_tests" in codes and test.own_code in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT):
+        if "own_tests" in codes and test.own_code in FAILING:
             return wording.next_own(test.id)
     survivors = [mutant for mutant in mutants.mutants if mutant.status is MutantStatus.SURVIVED]
     for mutant in sorted(survivors, key=lambda mutant: not mutant.required):

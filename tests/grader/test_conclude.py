@@ -7,7 +7,7 @@ import pytest
 from grader import conclude, wording
 from grader.report import Report, Verdict
 from grader.submission import IntakeNote
-from grader.unit import Erratum, Unit
+from grader.unit import Erratum, Freedom, Unit
 from sandbox.errors import EngineFailed
 from sandbox.records import File
 from tests.grader.simulated import ABOUT, OWN_WORDS, Act, SimulatedSuite, a_unit, codes
@@ -92,6 +92,13 @@ def test_strict_and_flaky_tests_share_the_three_names(small: Unit) -> None:
     assert named == list(TESTS[:3])
 
 
+def test_a_flaky_test_that_fails_on_own_code_has_found_nothing_there(small: Unit) -> None:
+    flaky = {"reference": {"test_a": Act.FLAKY}}
+    reports = [SimulatedSuite(small, TESTS, {**flaky, "own": {"test_a": act}}).grade() for act in (Act.PASS, Act.FAIL)]
+    assert codes(reports[0]) == codes(reports[1])
+    assert "flaky_tests" in codes(reports[0]) and "own_tests" not in codes(reports[0])
+
+
 def strict_report(small: Unit, printed: str) -> Report:
     suite = SimulatedSuite(replace(small, errata=(Erratum("2.1", "2.0", "A slip."),)), ("test_a",))
     source = f"def test_a():\n    assert double(1) == {printed}\n".encode()
@@ -137,3 +144,19 @@ def test_wheats_name_the_tests_that_reject_them(small: Unit) -> None:
     assert {wheat.id: wheat.rejected_by for wheat in mutation.wheats if not wheat.accepted} == {
         "w02": ("test_mine.py::test_b",)
     }
+
+
+def test_a_strict_test_is_told_the_freedom_whose_wheats_are_most_nearly_those_it_rejects(small: Unit) -> None:
+    wide = Freedom("wide", "Many things are free.", ("w01", "w02", "w03"))
+    narrow = Freedom("narrow", "One thing is free.", ("w01",))
+    unit = replace(small, freedoms=(wide, narrow))
+
+    def told(*rejected: str) -> str:
+        acts = {wheat: {"test_a": Act.FAIL} for wheat in rejected}
+        report = SimulatedSuite(unit, TESTS, acts).grade()
+        assert report.student_tests is not None
+        return report.student_tests.tests[0].denies
+
+    assert told("w01") == narrow.says
+    assert told("w01", "w03") == wide.says
+    assert told("w04") == ""
