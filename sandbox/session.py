@@ -4,6 +4,7 @@ Whatever goes wrong with the place instead of with a run is dealt with here and 
 that ran out of memory as a whole, or was lost, costs only time. Runs that were beside it are made again, alone.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from sandbox.records import Ending, EndingKind, Environment, Module, Run, RunRes
 from sandbox.station import Lost, Station
 from sandbox.wire import Header, WireError, expect
 
+LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 20.0
 LOSSES_ALONE = 2
 PARTS = 6  # head and tail of record, stdout and stderr
@@ -190,6 +192,7 @@ class Batch:
         """The station is lost: runs that were being made are made again, alone, in another."""
         alone = len(self._flying) == 1
         out_of_memory, text = self._session.lose_station()
+        LOG.warning("lost a sandbox with %d runs in it: %s; %s", len(self._flying), error, text)
         if not self._flying:
             raise EngineFailed(f"the sandbox was lost between runs: {error}; {text}") from error
         for flight in self._flying.values():

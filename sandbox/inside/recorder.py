@@ -112,6 +112,9 @@ class Recorder:
             if isinstance(error, collector.CollectError) and error.__cause__ is not None:
                 error = error.__cause__
             path = clean_id(collector.nodeid, self._place)
+            if isinstance(error, ConftestImportFailure):  # pytest blames the folder for its conftest.py
+                path = self._place.relative(str(error.path)) or path
+                error = error.cause
             self.emit(
                 "error",
                 path=path,

@@ -104,7 +104,9 @@ class Supervisor:
             while not self._finished:
                 wait = max(0.0, next_poll - time.monotonic()) if self._active else None
                 for key, _ in self._selector.select(wait):
-                    key.data()
+                    # A run that was finished a moment ago took its descriptors with it.
+                    if self._selector.get_map().get(key.fileobj) is key:
+                        key.data()
                 if self._active and time.monotonic() >= next_poll:
                     self._watch()
                     next_poll = time.monotonic() + POLL_SECONDS

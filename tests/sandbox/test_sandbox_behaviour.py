@@ -552,3 +552,10 @@ def test_a_trusted_module_that_fails_is_our_failure(sandbox: Sandbox) -> None:
     broken = Module("kit.broken", b"raise RuntimeError('ours')\n", "kit/broken.py")
     with pytest.raises(EngineFailed, match="ours"), sandbox.session([broken]):
         pass
+
+
+def test_many_short_runs_lose_no_sandbox(
+    session: Session, run_of: MakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    results = session.run([run_of("def test_it(): pass\n", id=str(number)) for number in range(40)])
+    assert all(result.complete for result in results) and not caplog.records
