@@ -473,7 +473,7 @@ def _reasons(
     if stopped is not None:
         found.append((stopped.code, stopped.message))
     found += _invalid_reasons(tests, seen.mutation)
-    if not tests.own_code_ok and stopped_allows_own(stopped):
+    if not tests.own_code_ok and _own_says_more(stopped):
         found += _own_reasons(tests)
     if stopped is None:
         found += _mutation_reasons(mutants, seen.mutation)
@@ -513,7 +513,7 @@ def _own_reasons(tests: StudentTestsPart) -> list[tuple[str, str]]:
     return [] if failing else [("own_tests", wording.OWN_TESTS_NOT_RUN)]
 
 
-def stopped_allows_own(stopped: Stopped | None) -> bool:
+def _own_says_more(stopped: Stopped | None) -> bool:
     """Whether what the tests did on the student's own unit says more than the reason for stopping does."""
     return stopped is None or stopped.code not in ("no_tests", "all_skipped", "too_many_tests")
 

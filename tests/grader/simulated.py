@@ -90,8 +90,9 @@ def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: I
 class SimulatedSuite:
     """`acts` is by variant ("own", "reference", "broken", a wheat's or mutant's id), then by test ("test_a" or
     "test_a[x]"). What is not in it passes, and fails on the broken unit. `file_errors` names variants on which the
-    file cannot be collected, `class_errors` those on which a class of a name made while running cannot, `ends_at_import`
-    how the whole run ends on a variant. `made_beside` are tests made while running, on all code but the student's."""
+    file cannot be collected, `class_errors` those on which a class of a name made while running cannot,
+    `ends_at_import` how the whole run ends on a variant. `made_beside` are tests made while running, on all code but
+    the student's."""
 
     unit: Unit
     tests: tuple[str, ...]
