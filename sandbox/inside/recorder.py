@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 import pytest
+from _pytest.config import ConftestImportFailure
 from _pytest.reports import CollectReport, TestReport
 
 ID_CHARACTERS = 400

@@ -1,0 +1,136 @@
+"""Sessions over stations that are lost, lie, or run out of memory."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sandbox.errors import EngineFailed
+from sandbox.records import EndingKind, Environment, File, Run, Suite
+from sandbox.session import StationSession
+from sandbox.station import SOURCES, Loss, Lost, Station
+from sandbox.wire import Frames, encode
+
+Answer = Callable[[int], bytes | None]
+RECORD = b"".join(
+    json.dumps(event).encode() + b"\n"
+    for event in (
+        {"event": "collected", "ids": []},
+        {"event": "end", "status": 5, "interrupted": False, "selected": 0, "ran": 0},
+    )
+)
+
+
+def result(nonce: str, seq: int, **changes: Any) -> bytes:
+    header = {
+        "frame": "result",
+        "nonce": nonce,
+        "seq": seq,
+        "reason": "",
+        "seen": 0.0,
+        "status": 0,
+        "cpu_seconds": 0.1,
+        "wall_seconds": 0.1,
+        "peak_memory_bytes": 1,
+        "peak_processes": 1,
+        "disk_full": False,
+        "oom": False,
+        "alone": True,
+        "totals": [len(RECORD), 0, 0],
+        "parts": [len(RECORD), 0, 0, 0, 0, 0],
+    }
+    return encode(header | changes, RECORD)
+
+
+class FakeLine:
+    """A supervisor that answers each run from a function; None loses the line."""
+
+    def __init__(self, answer: Callable[[str, int], bytes | None], out_of_memory: bool) -> None:
+        self._answer = answer
+        self._out_of_memory = out_of_memory
+        self._frames = Frames()
+        self._answers: list[bytes | None] = []
+
+    def send(self, data: bytes, until: float) -> None:
+        for header, _ in self._frames.feed(data):
+            nonce = header["nonce"]
+            if header["frame"] == "open":
+                versions = dict.fromkeys(("python", "numpy", "pytest", "hypothesis"), "1")
+                self._answers.append(encode({"frame": "ready", "nonce": nonce, "sources": SOURCES, **versions}))
+            else:
+                self._answers.append(self._answer(nonce, header["seq"]))
+
+    def receive(self, until: float) -> bytes:
+        answer = self._answers.pop(0) if self._answers else None
+        if answer is None:
+            raise Lost("gone")
+        return answer
+
+    def kill(self) -> None: ...
+
+    def close(self) -> Loss:
+        return Loss(self._out_of_memory, "fake")
+
+
+def session_of(*answers: Callable[[str, int], bytes | None], out_of_memory: bool = False) -> StationSession:
+    """A session whose first station answers by the first function, and so on; the last goes on for ever."""
+    lines = iter([*answers, *[answers[-1]] * 10])
+    return StationSession(
+        lambda: Station(FakeLine(next(lines), out_of_memory)),
+        lambda station: Environment("fake", "", "", "", "", ""),
+        (),
+        jobs=2,
+        deadline_seconds=60.0,
+    )
+
+
+def runs(count: int) -> list[Run]:
+    return [Run(str(number), Suite((File("suite/t.py", b""),)), ()) for number in range(count)]
+
+
+def test_a_lost_station_s_runs_are_made_again() -> None:
+    session = session_of(lambda nonce, seq: None, result)
+    assert all(found.complete for found in session.run(runs(5)))
+
+
+def test_a_run_that_loses_its_station_twice_alone_is_our_failure() -> None:
+    with pytest.raises(EngineFailed, match="twice"):
+        session_of(lambda nonce, seq: None).run(runs(1))
+
+
+def test_a_run_that_loses_it_twice_to_memory_has_its_ending() -> None:
+    (found,) = session_of(lambda nonce, seq: None, out_of_memory=True).run(runs(1))
+    assert found.ending.kind is EndingKind.MEMORY
+
+
+def test_runs_beside_one_that_took_all_memory_are_made_again_alone() -> None:
+    seen: list[int] = []
+
+    def answer(nonce: str, seq: int) -> bytes:
+        seen.append(seq)
+        return result(nonce, seq, oom=True, alone=False) if seq <= 2 else result(nonce, seq)
+
+    found = session_of(answer).run(runs(2))
+    assert all(one.complete for one in found) and len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"nonce": "another"},
+        {"frame": "ready"},
+        {"seq": 999},
+        {"status": "0"},
+        {"parts": [1, 2]},
+        {"parts": [len(RECORD) + 1, -1, 0, 0, 0, 0]},
+        {"reason": "boredom"},
+        {"extra": 1},
+    ],
+)
+def test_a_result_that_is_none_loses_the_station_and_not_the_run(changes: dict[str, Any]) -> None:
+    def lies(nonce: str, seq: int) -> bytes:
+        return result(**({"nonce": nonce, "seq": seq} | changes))
+
+    (found,) = session_of(lies, result).run(runs(1))
+    assert found.complete
