@@ -338,7 +338,7 @@ def _seen_on(suite: SuiteSeen | None, name: str) -> TestSeen:
 def _denied(freedoms: Sequence[Freedom], judgement: Judgement) -> str:
     """The freedom a test forbids: it accepts the reference and rejects wheats. Wheats use several freedoms each, so
     it is the one whose wheats are most nearly those rejected."""
-    if REFERENCE in judgement.rejected or not judgement.invalid:
+    if REFERENCE in judgement.rejected or not judgement.invalid or judgement.flaky:
         return ""
     rejected = set(judgement.rejected)
 
@@ -463,7 +463,9 @@ def _reasons(
     """Everything that keeps the submission from passing, the first to mend first; empty if it passes."""
     found: list[tuple[str, str]] = []
     if not contract_part.ok:
-        found.append(("contract", wording.contract_broken(len(contract_part.problems))))
+        first = contract_part.problems[0]
+        count = len(contract_part.problems)
+        found.append(("contract", wording.contract_broken(count, first.file, first.line, first.message)))
     if course.passed < course.total:
         names = [test.id for test in course.tests if test.outcome is not Outcome.PASSED]
         found.append(("course_tests", wording.course_tests_failed(course.passed, course.total, names)))

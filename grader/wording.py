@@ -390,8 +390,9 @@ def not_deterministic(passed: int, total: int, message: str) -> str:
 # -- the verdict -----------------------------------------------------------------------------------------------------
 
 
-def contract_broken(count: int) -> str:
-    return f"{_count(count, 'contract problem')}: names or parameters are not as the unit's contract says."
+def contract_broken(count: int, file: str, line: int, message: str) -> str:
+    first = f"{shown(file)}{f' line {line}' if line else ''}: {message}"
+    return f"{_count(count, 'contract problem')}{', the first in ' if count > 1 else ': '}{first}"
 
 
 def course_tests_failed(passed: int, total: int, names: Sequence[str]) -> str:

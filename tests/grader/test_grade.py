@@ -292,6 +292,7 @@ def test_a_syntax_error_in_the_unit_is_a_contract_problem_and_the_tests_are_grad
     assert {test.outcome for test in report.course_tests.tests} == {Outcome.NOT_RUN}
     assert (report.mutation.score, report.mutation.passed, report.verdict) == (1.0, True, Verdict.FAIL)
     assert codes(report) == ["contract", "course_tests", "own_tests"]
+    assert "1 contract problem: python/tinyllm/demo/double.py line 1: " in report.reasons[0].message
     assert "own" not in [variant for variant, _ in suite.log]
 
 
