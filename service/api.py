@@ -5,8 +5,9 @@ import io
 import re
 import zipfile
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -286,7 +287,7 @@ def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
     return JSONResponse(answer.model_dump(mode="json"), headers=headers)
 
 
-def _run(connection: Any, stored: submissions.Stored) -> runs.RunState:
+def _run(connection: sa.Connection, stored: submissions.Stored) -> runs.RunState:
     run = runs.find(connection, stored.run)
     if run is None:
         raise LookupError(f"submission {stored.id} has no run {stored.run}")

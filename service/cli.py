@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from grader.units import load_course
 from service import accounts, database
 from service.accounts import Role
-from service.processes import UNUSABLE, prepare, run_web, run_worker, serve
+from service.processes import UNUSABLE, prepare, run_worker
+from service.serve import serve
 from service.settings import Settings, from_environment
 
 SECONDS_PER_DAY = 86_400
@@ -90,6 +91,8 @@ def serve_command(
 @child_option
 def web_command(host: str, port: int, data: Path | None, course: Path | None, until_stdin_closes: bool) -> None:
     """Run the web process alone; it never touches the sandbox."""
+    from service.web import run_web
+
     with usage_errors():
         settings = from_environment(data=data, course=course)
         run_web(settings, load_course(settings.course), host, port, until_stdin_closes=until_stdin_closes)

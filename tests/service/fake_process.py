@@ -16,7 +16,7 @@ from grader.report import Report
 from grader.submission import Submission
 from grader.unit import Unit
 from service.database import Held
-from service.processes import UNUSABLE, run_web, run_worker
+from service.processes import UNUSABLE, run_worker
 from service.settings import from_environment
 from service.worker import FakeGrading
 from tests.service import samples
@@ -40,6 +40,8 @@ def work(seconds: float) -> None:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["web", port]:
+            from service.web import run_web  # the worker does without the web framework
+
             run_web(from_environment(), samples.course(), "127.0.0.1", int(port), until_stdin_closes=True)
         case ["worker", seconds]:
             try:

@@ -110,8 +110,8 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 
 
 def test_a_worker_killed_in_the_middle_of_a_job_leaves_it_to_the_next_one_and_one_result_comes_out(processes):
-    processes.web()
     worker = processes.worker(seconds=30)
+    processes.web()
     submission = processes.submit()
     until(lambda: processes.attempts() == [submission], "the first attempt")
     worker.kill()
@@ -130,8 +130,8 @@ def test_a_web_process_killed_after_its_202_loses_nothing(processes):
     web.kill()
     web.wait()
     processes.worker(seconds=0.05)
-    until(lambda: len(processes.rows(tables.results)) == 3, "three results")
     processes.web()
+    until(lambda: len(processes.rows(tables.results)) == 3, "three results")
     assert [processes.status(submission) for submission in accepted] == ["done"] * 3
     assert sorted(processes.attempts()) == sorted(accepted)
 
@@ -153,8 +153,8 @@ def test_a_submission_that_kills_every_worker_ends_as_our_error_after_three_atte
 
 
 def test_a_worker_told_to_stop_hands_its_job_back_without_using_an_attempt(processes):
-    processes.web()
     worker = processes.worker(seconds=3600)
+    processes.web()
     submission = processes.submit()
     until(lambda: processes.status(submission) == "running", "the first attempt")
     worker.send_signal(signal.SIGTERM)
@@ -167,7 +167,6 @@ def test_a_worker_told_to_stop_hands_its_job_back_without_using_an_attempt(proce
 
 
 def test_an_idle_worker_stops_at_once_and_leaves_no_trace_of_itself(processes):
-    processes.web()
     worker = processes.worker(seconds=0)
     until(lambda: len(processes.rows(tables.workers)) == 1, "the worker's first beat")
     worker.send_signal(signal.SIGTERM)
@@ -184,8 +183,8 @@ def test_two_workers_cannot_share_a_data_directory(processes):
 
 
 def test_the_service_answers_while_a_job_is_graded(processes):
-    processes.web()
     processes.worker(seconds=3600)
+    processes.web()
     first, second = processes.submit(), processes.submit()
     until(lambda: processes.status(first) == "running", "the first job")
     answer = processes.client.get(f"/v1/submissions/{second}").json()
@@ -196,7 +195,7 @@ def test_the_service_answers_while_a_job_is_graded(processes):
 
 
 def test_processes_end_when_their_supervisor_is_gone(processes):
-    web, worker = processes.web(), processes.worker(seconds=0)
+    worker, web = processes.worker(seconds=0), processes.web()
     until(lambda: len(processes.rows(tables.workers)) == 1, "the worker's first beat")
     for process in (web, worker):
         assert process.stdin is not None

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from service.processes import environment_of
+from service.serve import environment_of
 from service.settings import Settings, from_environment
 
 
