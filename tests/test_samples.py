@@ -1,0 +1,190 @@
+"""Every sample is graded in the real sandbox and ends as its expected.toml says."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from grader import conclude
+from grader.errors import Rejected
+from grader.grade import About, grade
+from grader.intake import take_in
+from grader.report import Outcome, Report, Verdict
+from grader.submission import Upload
+from grader.text import render
+from grader.unit import Unit
+from grader.units import load_course
+from sandbox.docker_engine import DockerSandbox
+from tests.samples.loading import Expected, Sample, load, names
+
+COURSE = Path(__file__).resolve().parent.parent / "course"
+ABOUT = About(id="sample", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
+BY_CHANCE = {"flaky_tests", "rejects_correct_code", "own_tests"}  # which of them, a test without a seed decides
+NOT_PASSED = (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
+
+
+@pytest.fixture(scope="module")
+def unit() -> Unit:
+    return load_course(COURSE).units["L5.3"]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[DockerSandbox]:
+    with DockerSandbox(jobs=2) as opened:
+        yield opened
+
+
+def cases() -> list[Any]:
+    return [pytest.param(name, marks=[] if load(name).smoke else [pytest.mark.full]) for name in names()]
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("name", cases())
+def test_sample_ends_as_expected(name: str, unit: Unit, sandbox: DockerSandbox) -> None:
+    sample = load(name)
+    report = graded(sample, unit, sandbox)
+    assert_well_formed(report, unit)
+    assert seen(report, sample.expected, unit) == wanted(sample.expected, unit), render(report)
+
+
+@pytest.mark.parametrize("name", names())
+def test_expectation_is_complete_and_names_what_exists(name: str, unit: Unit) -> None:
+    sample = load(name)
+    expected = sample.expected
+    mutants = {mutant.id for mutant in unit.mutants}
+    tests = {test.name for test in unit.course_tests}
+    assert sample.about and sample.kind and sample.tests
+    assert expected.verdict in {verdict.value for verdict in Verdict}
+    assert expected.reasons
+    assert 0 <= expected.score_min <= expected.score_max <= 1
+    assert {*expected.killed, *expected.survived} <= mutants
+    assert failing(expected, unit) | set(expected.course_causes) | set(expected.messages) <= tests
+    if expected.verdict == "pass":
+        assert not (expected.fails or expected.rejects or expected.problems)
+
+
+def test_every_kind_of_sample_has_one_that_every_change_is_tried_with() -> None:
+    samples = [load(name) for name in names()]
+    assert {sample.kind for sample in samples} == {sample.kind for sample in samples if sample.smoke}
+
+
+def test_every_pitfall_of_the_unit_has_a_sample(unit: Unit) -> None:
+    shown = {word.partition(":")[2] for name in names() for word in load(name).expected.fails}
+    assert {mutant.id for mutant in unit.mutants if mutant.tier == "semantic"} <= shown
+
+
+# --- what the tests share -------------------------------------------------------------------------------------------
+
+
+def graded(sample: Sample, unit: Unit, sandbox: DockerSandbox) -> Report:
+    try:
+        submission = take_in(unit, {"mha": Upload("mha.py", sample.mha)}, sample.tests)
+    except Rejected as refusal:
+        return conclude.rejected(unit.id, ABOUT, refusal.code, f"{refusal.path}: {refusal.message}")
+    return grade(unit, submission, sandbox=sandbox, seed=20260101, about=ABOUT)
+
+
+def assert_well_formed(report: Report, unit: Unit) -> None:
+    """What holds for every report, whatever was sent."""
+    text = report.to_json()
+    data = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in the report"))
+    jsonschema.validate(data, Report.model_json_schema(by_alias=True, mode="serialization"))
+    assert Report.model_validate_json(text) == report
+    assert report.next_step
+    assert report.reasons and all(reason.code and reason.message for reason in report.reasons)
+    printed = render(report)
+    assert printed.isprintable() or all(line.isprintable() for line in printed.splitlines())
+    if report.verdict is Verdict.REJECTED:
+        return
+    assert report.course_tests and report.mutation and report.student_tests
+    assert [test.id for test in report.course_tests.tests] == [test.name for test in unit.course_tests]
+    assert [mutant.id for mutant in report.mutation.mutants] == [mutant.id for mutant in unit.mutants]
+    assert report.mutation.total == len(unit.mutants)
+    for test in report.course_tests.tests:
+        assert test.outcome is Outcome.PASSED or test.message, f"{test.id} does not say why"
+
+
+def failing(expected: Expected, unit: Unit) -> set[str]:
+    """The course tests that must not pass, with "all" and "catches:..." looked up in the unit."""
+    found: set[str] = set()
+    for word in expected.fails:
+        if word == "all":
+            found |= {test.name for test in unit.course_tests}
+        elif word.startswith("catches:"):
+            found |= {test.name for test in unit.course_tests if word.partition(":")[2] in test.catches}
+        else:
+            found.add(word)
+    return found
+
+
+def wanted(expected: Expected, unit: Unit) -> dict[str, object]:
+    """What is compared, as it has to be."""
+    values: dict[str, object] = {"verdict": expected.verdict, "reasons": sorted(expected.reasons)}
+    values |= {f"intake says {text!r}": True for text in expected.intake}
+    values |= {f"next step says {text!r}": True for text in expected.next_step}
+    if expected.verdict == "rejected":
+        return values
+    values |= {
+        "course tests that fail": sorted(failing(expected, unit)),
+        "problems": sorted(expected.problems),
+        "rejects": sorted((*expected.rejects, *expected.unsteady)),
+        "score in bounds": True,
+        "killed": sorted(expected.killed),
+        "survived": sorted(expected.survived),
+        "causes": dict(expected.causes),
+        "course causes": dict(expected.course_causes),
+    }
+    values |= {f"advice on {test} says {text!r}": True for test, texts in expected.advice.items() for text in texts}
+    values |= {f"{test} says {text!r}": True for test, texts in expected.messages.items() for text in texts}
+    if expected.mutants is not None:
+        values["mutants"] = [expected.mutants]
+    if expected.own_fails is not None:
+        values["fail on own code"] = sorted(expected.own_fails)
+    if expected.tests_total is not None:
+        values["tests"] = expected.tests_total
+    return values
+
+
+def seen(report: Report, expected: Expected, unit: Unit) -> dict[str, object]:
+    """The same, as it is."""
+    notes = [f"{note.action} {note.path} {note.message}" for note in report.intake]
+    values: dict[str, object] = {
+        "verdict": report.verdict.value,
+        "reasons": sorted(reason.code for reason in report.reasons),
+    }
+    if expected.unsteady:
+        values["reasons"] = sorted({reason.code for reason in report.reasons} - BY_CHANCE)
+    values |= {f"intake says {text!r}": any(text in note for note in notes) for text in expected.intake}
+    values |= {f"next step says {text!r}": text in report.next_step for text in expected.next_step}
+    if report.course_tests is None or report.student_tests is None or report.mutation is None:
+        return values
+    course, tests, mutation = report.course_tests.tests, report.student_tests.tests, report.mutation
+    statuses = {mutant.id: mutant.status.value for mutant in mutation.mutants}
+    values |= {
+        "course tests that fail": sorted(test.id for test in course if test.outcome is not Outcome.PASSED),
+        "problems": sorted(f"{p.code}:{p.file}:{p.line}" for p in report.contract.problems) if report.contract else [],
+        "rejects": sorted(test.id for test in tests if test.valid is False),
+        "score in bounds": expected.score_min <= mutation.score <= expected.score_max
+        and mutation.score_if_valid >= expected.score_if_valid_min,
+        "killed": sorted(mid for mid in expected.killed if statuses[mid] == "killed"),
+        "survived": sorted(mid for mid in expected.survived if statuses[mid] == "survived"),
+        "causes": {test.id: test.cause.code for test in tests if test.cause is not None},
+        "course causes": {test.id: test.cause.code for test in course if test.cause is not None},
+    }
+    advice = {test.id: test.advice for test in tests}
+    messages = {test.id: test.message for test in course}
+    for name, texts in expected.advice.items():
+        values |= {f"advice on {name} says {text!r}": text in advice.get(name, "") for text in texts}
+    for name, texts in expected.messages.items():
+        values |= {f"{name} says {text!r}": text in messages[name] for text in texts}
+    if expected.mutants is not None:
+        values["mutants"] = sorted(set(statuses.values()))
+    if expected.own_fails is not None:
+        values["fail on own code"] = sorted(test.id for test in tests if test.own_code in NOT_PASSED)
+    if expected.tests_total is not None:
+        values["tests"] = report.student_tests.total
+    return values
