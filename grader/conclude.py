@@ -381,7 +381,8 @@ def _advice(
         text += wording.denies(denied)
     if REFERENCE in judged.rejected:
         text += _misprint(unit.errata, submission, name)
-    return text + (wording.said_on_own_code(own.message) if own.failing and own.message else "")
+    told = own.cause is not None and own.message == own.cause.message and own.message in text
+    return text + (wording.said_on_own_code(own.message) if own.failing and own.message and not told else "")
 
 
 # -- the mutation grade ----------------------------------------------------------------------------------------------

@@ -78,10 +78,14 @@ def _members(promised: Class, actual: Class, module: Interface, path: str) -> It
             continue
         full = f"{promised.name}.{name}"
         if name not in members:
-            signature = ", ".join(["self", *(one.shown for one in method.parameters or ())])
+            signature = ", ".join(["self", *(_written(one) for one in method.parameters or ())])
             yield Problem("missing_method", path, actual.line, wording.missing_method(actual.name, name, signature))
         elif (found := members[name]) is not None:
             yield from _signature(method, found, full, path)
+
+
+def _written(parameter: Parameter) -> str:
+    return parameter.shown + ("=..." if parameter.has_default else "")
 
 
 def _inherited(start: Class, module: Interface) -> dict[str, Function | None]:
