@@ -16,15 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import docker
-import docker.errors
+import docker  # type: ignore[import-untyped]
+import docker.errors  # type: ignore[import-untyped]
 import requests.exceptions
-from docker.types import LogConfig, Ulimit
+from docker.types import LogConfig, Ulimit  # type: ignore[import-untyped]
 
 from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
 from sandbox.records import Environment, Limits, Module
 from sandbox.session import StationSession
-from sandbox.station import Line, Loss, Lost, SocketLine, Station
+from sandbox.station import Loss, Lost, SocketLine, Station
 from sandbox.wire import WireError
 
 SECCOMP = Path(__file__).parent / "seccomp.json"
@@ -70,9 +70,7 @@ class DockerSandbox:
         atexit.register(self.close)
 
     @contextmanager
-    def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
-    ) -> Iterator[StationSession]:
+    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
         session = StationSession(self._pool.take, self._environment, preload, self._jobs, deadline_seconds)
         try:
             yield session
@@ -157,13 +155,10 @@ class Pool:
                 return
 
 
-def options(
-    image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtime: str | None
-) -> dict[str, Any]:
+def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtime: str | None) -> dict[str, Any]:
     """Everything that a container of ours is and may do, as arguments for the engine."""
     slots = {
-        f"/slot/{number}": f"rw,noexec,nosuid,nodev,mode=1700,"
-        f"size={ceiling.disk_bytes},nr_inodes={ceiling.disk_files}"
+        f"/slot/{number}": f"rw,noexec,nosuid,nodev,mode=1700,size={ceiling.disk_bytes},nr_inodes={ceiling.disk_files}"
         for number in range(jobs)
     }
     return {

@@ -35,9 +35,7 @@ def package_of_modules(modules: Sequence[Module]) -> bytes:
 
 
 def descriptions(modules: Sequence[Module]) -> list[list[object]]:
-    return [
-        [module.name, module.filename, module.source_visible, len(module.source)] for module in modules
-    ]
+    return [[module.name, module.filename, module.source_visible, len(module.source)] for module in modules]
 
 
 def sources(modules: Sequence[Module]) -> bytes:

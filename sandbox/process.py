@@ -38,9 +38,7 @@ class ProcessSandbox:
         self._jobs = jobs
 
     @contextmanager
-    def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
-    ) -> Iterator[StationSession]:
+    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
         session = StationSession(self._open, environment_of, preload, self._jobs, deadline_seconds)
         try:
             yield session
@@ -70,15 +68,15 @@ class ProcessLine(SocketLine):
 
     def __init__(self, jobs: int) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="autograder-", ignore_cleanup_errors=True)
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         slots = [f"{self._directory.name}/{number}" for number in range(jobs)]
         for slot in slots:
             os.mkdir(slot, 0o700)
         ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", str(ENTRY), "process", *slots],
-            stdin=theirs,
-            stdout=theirs,
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
             stderr=self._log,
             env=ENVIRONMENT,
             start_new_session=True,

@@ -80,9 +80,7 @@ class StationSession:
     def start(self, index: int, run: Run, package: bytes) -> tuple[int, Flight]:
         """Hand a run over; returns its number on the wire."""
         seq, left = next(self._seq), self.left_seconds()
-        self._ready_station().send(
-            "run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left)
-        )
+        self._ready_station().send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left))
         return seq, Flight(index, time.monotonic() + min(run.limits.wall_seconds, left) + GRACE_SECONDS)
 
     def receive(self, until: float) -> tuple[Header, bytes]:
@@ -127,9 +125,7 @@ class StationSession:
 class Batch:
     """The runs of one call: which are waiting, which must be alone, which are being made."""
 
-    def __init__(
-        self, session: StationSession, runs: Sequence[Run], on_result: Callable[[RunResult], None]
-    ) -> None:
+    def __init__(self, session: StationSession, runs: Sequence[Run], on_result: Callable[[RunResult], None]) -> None:
         self._session = session
         self._runs = runs
         self._packages = [package_of(run) for run in runs]

@@ -1,4 +1,4 @@
-"""A connection to one supervisor: frames go out and come in, each within a time, and its loss is told apart from errors.
+"""A connection to one supervisor: frames go out and come in, each within a time; its loss is told apart from errors.
 
 `Line` is the raw connection and what must be known when it breaks; `DockerLine` and `ProcessLine` make them.
 """

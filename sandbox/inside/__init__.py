@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: standard library, numpy, pytest and hypothesis, and nothing of ours but this and `wire`.
+"""What runs inside the sandbox: the standard library, numpy, pytest, hypothesis, and of ours this and `wire`.
 
 supervisor   root, the only one that talks to the host; starts, watches and ends runs; never runs their code
 confine      the two ways of keeping runs apart: a uid each (container), a process tree each (without a container)

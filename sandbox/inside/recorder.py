@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Literal
 
 import pytest
 from _pytest.config import ConftestImportFailure
@@ -25,6 +26,7 @@ from _pytest.reports import CollectReport, TestReport
 ID_CHARACTERS = 400
 MESSAGE_CHARACTERS = 2000
 IDS_PER_LINE = 200
+NUMPY_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")  # an OSError without an errno
 
 RESOURCE_OF_ERRNO = {
     errno.EAGAIN: "processes",
@@ -90,9 +92,7 @@ class Recorder:
         self._task.write(line)
 
     def end(self, status: int) -> None:
-        self.emit(
-            "end", status=status, interrupted=self._interrupted, selected=self._selected, ran=self._ran
-        )
+        self.emit("end", status=status, interrupted=self._interrupted, selected=self._selected, ran=self._ran)
 
     # What pytest calls, in this order.
 
@@ -103,9 +103,7 @@ class Recorder:
             config.pluginmanager.unregister(reporter)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(
-        self, collector: pytest.Collector
-    ) -> Generator[None, CollectReport, CollectReport]:
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, CollectReport, CollectReport]:
         report = yield
         call = getattr(report, "call", None)
         if report.failed and call is not None and call.excinfo is not None:
@@ -142,7 +140,8 @@ class Recorder:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> TestReport:
         if os.getpid() != self._pid:
             os._exit(1)  # a fork that a test made and that fell out of the test: it has nothing to report
-        outcome, longrepr = "passed", None
+        outcome: Literal["passed", "failed", "skipped"] = "passed"
+        longrepr: str | tuple[str, int, str] | None = None
         message, where, resource_met = "", "", None
         if call.excinfo is not None:
             error = call.excinfo.value
@@ -155,14 +154,14 @@ class Recorder:
                 if self._messages:
                     message = message_of(error, self._place)
                     where = where_of(error, call.excinfo.tb, self._place)
-                resource_met = resource_of(error)
+                resource_met = resource_of(error, self._place.directory)
         report = TestReport(
             item.nodeid,
             item.location,
             {name: 1 for name in item.keywords},
-            outcome,  # type: ignore[arg-type]
-            longrepr,  # type: ignore[arg-type]
-            call.when,
+            outcome,
+            longrepr,
+            call.when,  # type: ignore[arg-type]
             duration=call.duration,
             start=call.start,
             stop=call.stop,
@@ -271,7 +270,7 @@ def where_of(error: BaseException, trace: TracebackType | None, place: Place) ->
     return printable(where)
 
 
-def resource_of(error: BaseException) -> str | None:
+def resource_of(error: BaseException, directory: str) -> str | None:
     """The limit of ours that an exception speaks of, itself or what it was raised from."""
     seen = 0
     current: BaseException | None = error
@@ -280,6 +279,8 @@ def resource_of(error: BaseException) -> str | None:
             return "memory"
         if isinstance(current, OSError) and current.errno in RESOURCE_OF_ERRNO:
             return RESOURCE_OF_ERRNO[current.errno]
+        if isinstance(current, OSError) and NUMPY_SHORT_WRITE.fullmatch(str(current)):
+            return "disk" if os.statvfs(directory).f_bfree == 0 else "file_size"
         if isinstance(current, RuntimeError) and "can't start new thread" in str(current):
             return "processes"
         current, seen = current.__cause__ or current.__context__, seen + 1

@@ -139,7 +139,7 @@ class Supervisor:
 
     def _say_ready(self) -> None:
         if self._nonce and self._versions:
-            self._say("ready", sources=self._sources, **self._versions)
+            self._say("ready", b"", sources=self._sources, **self._versions)
 
     def _say(self, frame: str, body: bytes = b"", **fields: object) -> None:
         self._outgoing += encode({"frame": frame, "nonce": self._nonce, **fields}, body)
@@ -211,9 +211,7 @@ class Supervisor:
         )
         for capture in run.captures:
             os.set_blocking(capture.fd, False)
-            self._selector.register(
-                capture.fd, selectors.EVENT_READ, lambda capture=capture: self._read(run, capture)
-            )
+            self._selector.register(capture.fd, selectors.EVENT_READ, lambda capture=capture: self._read(run, capture))
         self._active[run.seq] = run
         if len(self._active) > 1:
             for other in self._active.values():

@@ -25,8 +25,8 @@ import hypothesis
 import numpy
 import pytest
 
-from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis
-from sandbox.inside.modules import MemoryFinder, Source
+from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis, sources_of
+from sandbox.inside.modules import MemoryFinder
 from sandbox.inside.pytest_session import PreparedSession
 from sandbox.inside.recorder import Place, Task
 from sandbox.wire import decode
@@ -82,8 +82,7 @@ class Template:
 
     def _preload(self, package_fd: int) -> str:
         header, body = decode(read_all(package_fd))
-        blobs = Blobs(body)
-        sources = [Source(*description, data=blobs.take(size)) for *description, size in header["modules"]]
+        sources = sources_of(header, Blobs(body))
         try:
             self._finder.install(sources)
             for source in sources:

@@ -10,7 +10,11 @@ from sandbox.records import File, Limits, Module, Run, RunResult, Sandbox, Sessi
 
 PRELOADED = (
     Module("kit.base", b"VALUE = 1\ndef double(x):\n    return 2 * x\n", "kit/base.py"),
-    Module("kit.more", b"from kit.base import double\ndef quadruple(x):\n    return double(double(x))\n", "kit/more.py"),
+    Module(
+        "kit.more",
+        b"from kit.base import double\ndef quadruple(x):\n    return double(double(x))\n",
+        "kit/more.py",
+    ),
 )
 
 RunOne = Callable[..., RunResult]
@@ -36,9 +40,7 @@ def session(sandbox: Sandbox) -> Iterator[Session]:
         yield session
 
 
-def make_run(
-    source: str = "", id: str = "run", files: dict[str, str] | None = None, **options: object
-) -> Run:
+def make_run(source: str = "", id: str = "run", files: dict[str, str] | None = None, **options: object) -> Run:
     """A run of one test file `test_it.py`, of further files of the suite, with options of Suite, Run and Limits."""
     laid = {"test_it.py": source} if source else {}
     laid |= files or {}

@@ -40,7 +40,10 @@ def containers(client: docker.DockerClient) -> set[str]:
 
 def passes(result: RunResult) -> bool:
     messages = [(item.id, item.outcome.value, item.message) for item in result.record.items]
-    assert result.complete and all(outcome == "passed" for _, outcome, _ in messages), (result.ending, messages)
+    assert result.complete and all(outcome == "passed" for _, outcome, _ in messages), (
+        result.ending,
+        messages,
+    )
     return bool(messages)
 
 
@@ -171,7 +174,12 @@ def test_it():
         uid = int(next(line.split()[1] for line in open(f"/proc/{name}/status") if line.startswith("Uid:")))
         if uid in (0, mine): continue
         others += 1
-        for attempt in (lambda: os.kill(int(name), 9), lambda: open(f"/proc/{name}/mem"), lambda: open(f"/proc/{name}/maps").read()):
+        attempts = (
+            lambda: os.kill(int(name), 9),
+            lambda: open(f"/proc/{name}/mem"),
+            lambda: open(f"/proc/{name}/maps").read(),
+        )
+        for attempt in attempts:
             try: attempt()
             except PermissionError: continue
             raise AssertionError("reached another run")
@@ -211,14 +219,19 @@ def test_it():
     beside = "import time\ndef test_it(): time.sleep(1)\n"
     with docker_sandbox.session() as session:
         results = session.run(
-            [run_of(hog, id="hog", wall_seconds=20.0), *(run_of(beside, id=str(number)) for number in range(3))]
+            [
+                run_of(hog, id="hog", wall_seconds=20.0),
+                *(run_of(beside, id=str(number)) for number in range(3)),
+            ]
         )
     assert results[0].ending.kind is EndingKind.MEMORY
     assert all(map(passes, results[1:]))
 
 
 @docker_only
-def test_a_lost_container_costs_only_time(docker_sandbox: DockerSandbox, client: docker.DockerClient, run_of: MakeRun) -> None:
+def test_a_lost_container_costs_only_time(
+    docker_sandbox: DockerSandbox, client: docker.DockerClient, run_of: MakeRun
+) -> None:
     before = containers(client)
     told = []
 

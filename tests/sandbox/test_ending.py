@@ -39,7 +39,8 @@ def test_the_order_of_evidence(evidence: Evidence, decoded: Decoded, kind: Endin
 
 
 @pytest.mark.parametrize(
-    "end", [End(2, False, 1, 1), End(3, False, 1, 1), End(0, True, 1, 1), End(1, False, 2, 1), End(0, False, 1, 2)]
+    "end",
+    [End(2, False, 1, 1), End(3, False, 1, 1), End(0, True, 1, 1), End(1, False, 2, 1), End(0, False, 1, 2)],
 )
 def test_an_end_that_is_not_a_good_one_is_early_exit(end: End) -> None:
     assert ending_of(Evidence(0), Decoded(Record(), end), LIMITS).kind is EndingKind.EARLY_EXIT

@@ -217,7 +217,10 @@ def test_a_run_adds_and_replaces_modules(session: Session, run_of: MakeRun) -> N
     base = Module("kit.base", b"VALUE = 5\n", "kit/base.py")
     extra = Module("kit.extra", b"from kit.base import VALUE\nNEW = VALUE + 1\n", "kit/extra.py")
     changed, plain = session.run(
-        [run_of(source, modules=(base, extra)), run_of("from kit.base import VALUE\ndef test_it(): assert VALUE == 1\n")]
+        [
+            run_of(source, modules=(base, extra)),
+            run_of("from kit.base import VALUE\ndef test_it(): assert VALUE == 1\n"),
+        ]
     )
     assert outcomes(changed) == outcomes(plain) == {"test_it": "passed"}
 
@@ -235,9 +238,7 @@ def test_the_run_s_module_wins_over_a_folder_of_its_name(outcome_of: RunOne) -> 
 @pytest.mark.parametrize("visible", [True, False])
 def test_where_names_a_module_only_if_it_may_be_seen(outcome_of: RunOne, visible: bool) -> None:
     module = Module("kit.sharp", b"def cut():\n    raise ValueError('ouch')\n", "kit/sharp.py", source_visible=visible)
-    (item,) = outcome_of(
-        "from kit.sharp import cut\ndef test_it():\n    cut()\n", modules=(module,)
-    ).record.items
+    (item,) = outcome_of("from kit.sharp import cut\ndef test_it():\n    cut()\n", modules=(module,)).record.items
     assert item.where == ("kit/sharp.py:2" if visible else "test_it.py:3")
 
 
@@ -346,7 +347,11 @@ def test_system_exit_in_a_test_is_its_failure(outcome_of: RunOne) -> None:
 
 def test_a_crash_is_a_signal(outcome_of: RunOne) -> None:
     result = outcome_of("import ctypes\ndef test_it(): ctypes.string_at(0)\n")
-    assert (result.ending.kind, result.ending.seen, result.ending.detail) == (EndingKind.SIGNAL, 11, "SIGSEGV")
+    assert (result.ending.kind, result.ending.seen, result.ending.detail) == (
+        EndingKind.SIGNAL,
+        11,
+        "SIGSEGV",
+    )
     assert result.ending.item == "test_it.py::test_it"
 
 
@@ -438,7 +443,9 @@ def test_too_many_open_files_fail_the_test(outcome_of: RunOne) -> None:
 
 
 def test_a_fork_that_falls_out_of_its_test_reports_nothing(outcome_of: RunOne) -> None:
-    result = outcome_of("import os\ndef test_it():\n    if os.fork() == 0: return\n    os.wait()\ndef test_on(): pass\n")
+    result = outcome_of(
+        "import os\ndef test_it():\n    if os.fork() == 0: return\n    os.wait()\ndef test_on(): pass\n"
+    )
     assert result.complete and outcomes(result) == {"test_it": "passed", "test_on": "passed"}
 
 
@@ -492,7 +499,9 @@ def test_it():
 
 
 def test_no_more_runs_at_a_time_than_jobs(session: Session, run_of: MakeRun) -> None:
-    source = "import time\ndef test_it():\n    print(time.monotonic())\n    time.sleep(0.3)\n    print(time.monotonic())\n"
+    source = (
+        "import time\ndef test_it():\n    print(time.monotonic())\n    time.sleep(0.3)\n    print(time.monotonic())\n"
+    )
     results = session.run([run_of(source, id=str(number)) for number in range(4)])
     spans = [tuple(map(float, result.stdout.text.split())) for result in results]
     at_once = [sum(begin <= start < end for begin, end in spans) for start, _ in spans]
@@ -554,8 +563,6 @@ def test_a_trusted_module_that_fails_is_our_failure(sandbox: Sandbox) -> None:
         pass
 
 
-def test_many_short_runs_lose_no_sandbox(
-    session: Session, run_of: MakeRun, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_short_runs_lose_no_sandbox(session: Session, run_of: MakeRun, caplog: pytest.LogCaptureFixture) -> None:
     results = session.run([run_of("def test_it(): pass\n", id=str(number)) for number in range(40)])
     assert all(result.complete for result in results) and not caplog.records

@@ -29,7 +29,7 @@ def test_arrays_differ(vector: np.ndarray) -> None:
 def test_raises_and_approx() -> None:
     with pytest.raises(ValueError, match="shape"):
         np.ones(3).reshape(2, 2) if False else _refuse()
-    assert 0.1 + 0.2 == pytest.approx(0.3)
+    assert pytest.approx(0.3) == 0.1 + 0.2
 
 
 def _refuse() -> None:
