@@ -7,12 +7,13 @@ an engine of ours, which begins transactions itself, it fails. (docs/decisions/0
 import logging
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat
 
 from service.database import BUSY_MILLISECONDS
-from service.queue import Handler
+from service.queue import Handler, Stopping
 
 QUEUE = "grading"
 WORKFLOW = "grade"
@@ -89,7 +90,7 @@ class DbosEngine:
         # truth about a run is in our tables.
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None, serialization_type=_PORTABLE)
         def grade(run_id: str) -> str:
-            with self._free:
+            with self._free, suppress(Stopping):
                 handler(run_id)
             return run_id
 

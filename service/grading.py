@@ -3,14 +3,13 @@
 import threading
 from collections.abc import Callable
 
-from sandbox.docker_engine import DockerSandbox
-from sandbox.process import ProcessSandbox
-
 from grader.conclude import About
 from grader.grade import Progress, grade
 from grader.report import Report
 from grader.submission import Submission
 from grader.unit import Unit
+from sandbox.docker_engine import DockerSandbox
+from sandbox.process import ProcessSandbox
 from service.settings import Settings
 
 

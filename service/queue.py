@@ -10,7 +10,11 @@ from typing import Protocol
 import sqlalchemy as sa
 
 Handler = Callable[[str], None]
-"""Grades the run with this id and stores what came of it. Raising means: not done, adopt it again later."""
+"""Grades the run with this id and stores what came of it. Raises Stopping to leave it to a later start."""
+
+
+class Stopping(Exception):
+    """The worker stops before the run is graded: the engine may forget the run until it is adopted again."""
 
 
 class Queue(Protocol):

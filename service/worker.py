@@ -22,7 +22,7 @@ from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
 from service import runs, submissions
 from service.answers import moment
 from service.database import reading, writing
-from service.queue import Engine
+from service.queue import Engine, Stopping
 from service.runs import RunState, Worker
 from service.settings import Settings
 from service.submissions import Stored
@@ -78,10 +78,6 @@ class FakeGrading:
 
     def close(self) -> None:
         self.closed = True
-
-
-class Stopping(Exception):
-    """The worker stops before the run is graded: the run stays in the queue."""
 
 
 class GradingWorker:
@@ -146,7 +142,7 @@ class GradingWorker:
                     with reading(self._database) as connection:
                         left = runs.unfinished(connection)
                     for run_id in engine.adopt(left):
-                        log.warning("run %s was lost by the queue and is enqueued again", run_id)
+                        log.info("run %s had left the queue ungraded and is enqueued again", run_id)
                     adopt_at = time.monotonic() + ADOPT_SECONDS
             except sa.exc.OperationalError:
                 log.exception("the database does not answer")

@@ -6,7 +6,8 @@ from grader.grade import Progress
 from grader.report import Verdict
 from sandbox.errors import EngineFailed, EngineUnavailable
 from service import database, runs, tables, worker
-from service.worker import FakeGrading, Stopping
+from service.queue import Stopping
+from service.worker import FakeGrading
 from tests.service import samples
 
 
