@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sandbox.decode import Decoded
 from sandbox.records import Ending, EndingKind, ItemOutcome, Limits
 
+BUSY_SHARE = 0.25  # of its wall time: a run that got this much CPU was not waiting, but kept waiting by others
 GOOD_STATUS = frozenset({0, 1, 5})  # pytest: all passed, some failed, none collected
 
 
@@ -34,6 +35,8 @@ def ending_of(evidence: Evidence, decoded: Decoded, limits: Limits, stop_at_firs
     whole = whole_record(decoded, stop_at_first_failure)
     if evidence.reason and not (whole and evidence.status == 0):
         kind = EndingKind(evidence.reason)
+        if kind is EndingKind.NO_PROGRESS and evidence.cpu_seconds >= BUSY_SHARE * evidence.seen:
+            return Ending(EndingKind.CPU_TIME, item, limits.cpu_seconds, evidence.cpu_seconds)
         return Ending(kind, item, limit_of(kind, limits), evidence.seen)
     if evidence.oom and evidence.alone:
         return Ending(EndingKind.MEMORY, item, limits.memory_bytes, evidence.peak_memory_bytes)

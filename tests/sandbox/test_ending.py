@@ -24,6 +24,8 @@ FORGED = Decoded(Record(), problem="bytes after the end of the record")
         (Evidence(-9, reason="output"), FORGED, EndingKind.OUTPUT),
         (Evidence(-9, oom=True), CUT_OFF, EndingKind.MEMORY),
         (Evidence(-9, reason="cpu_time", oom=True), CUT_OFF, EndingKind.CPU_TIME),
+        (Evidence(-9, reason="no_progress", seen=9.0, cpu_seconds=0.3), CUT_OFF, EndingKind.NO_PROGRESS),
+        (Evidence(-9, reason="no_progress", seen=9.0, cpu_seconds=4.0), CUT_OFF, EndingKind.CPU_TIME),  # a busy machine
         (Evidence(-9), CUT_OFF, EndingKind.SIGNAL),
         (Evidence(137), CUT_OFF, EndingKind.EARLY_EXIT),
         (Evidence(-11), FORGED, EndingKind.PROTOCOL_ERROR),
