@@ -349,13 +349,18 @@ def _denied(freedoms: Sequence[Freedom], judgement: Judgement) -> str:
     return likest.says if likest is not None and likeness(likest) > 0 else ""
 
 
-def _misprint(errata: Sequence[Erratum], submission: Submission, name: str) -> str:
+def _misprint(errata: Sequence[Erratum], submission: Submission, name: str, line: int) -> str:
+    """The misprint that stands in a test, or else in its file, where a constant may hold it."""
     path = name.partition("::")[0]
     source = next((file.data for file in submission.tests if file.path == path), b"")
-    numbers = {text for text, _ in tests_ast.number_literals(source)}
-    for erratum in errata:
-        if erratum.printed in numbers:
-            return wording.misprint(erratum.printed, erratum.correct, erratum.note)
+    starts = (test.line for test in tests_ast.frozen_names(submission.tests) if test.path == path)
+    end = min((start for start in starts if start > line), default=None)
+    literals = tests_ast.number_literals(source)
+    inside = {text for text, at in literals if line <= at and (end is None or at < end)}
+    for numbers in (inside, {text for text, _ in literals}):
+        for erratum in errata:
+            if erratum.printed in numbers:
+                return wording.misprint(erratum.printed, erratum.correct, erratum.note)
     return ""
 
 
@@ -380,7 +385,7 @@ def _advice(
     if denied:
         text += wording.denies(denied)
     if REFERENCE in judged.rejected:
-        text += _misprint(unit.errata, submission, name)
+        text += _misprint(unit.errata, submission, name, line)
     told = own.cause is not None and own.message == own.cause.message and own.message in text
     return text + (wording.said_on_own_code(own.message) if own.failing and own.message and not told else "")
 
