@@ -24,8 +24,8 @@ def _lines(report: Report) -> Iterator[str]:
     score = "" if report.score is None else f"   score {report.score:.2f}"
     yield f"{report.submission.unit}: {report.verdict.value.upper()}{score}"
     for reason in report.reasons:
-        yield f"  - {_text(reason.message)}"
-    yield f"Next: {_text(report.next_step)}"
+        yield from _hanging("  - ", reason.message)
+    yield from _hanging("Next: ", report.next_step)
     for entry in report.intake:
         yield f"Note: {shown(entry.path)}: {_text(entry.message)}"
     yield from _contract(report)
@@ -91,6 +91,11 @@ def _mutants(report: Report) -> Iterator[str]:
             yield from _indented(mutant.cause.message)
     if any(mutant.required for mutant in part.mutants):
         yield "  (* must be caught)"
+
+
+def _hanging(mark: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines()):
+        yield (mark if number == 0 else " " * len(mark)) + _text(line)
 
 
 def _indented(text: str) -> Iterator[str]:
