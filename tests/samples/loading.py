@@ -10,9 +10,9 @@ A sample is a submission with an expected end, described in its expected.toml:
     [expected] how grading ends: see `Expected`
 
 Upload recipe: `pack` is "zip", "tar.gz" or "files"; `under` the folder everything lies in; `line_ends = "crlf"` and
-`bom = true` change Python files; `names` is "cp437" or "unflagged" (UTF-8 without saying so) for names that old programs
-and macOS write; `rename` maps the name of a file of tests/ to the one it is packed under; `add` lists further members,
-each with `name` and `text` or `zeros` (a number of bytes). So an archive stays text that can be read here.
+`bom = true` change Python files; `names` is "cp437" or "unflagged" (UTF-8 without saying so), as old programs and macOS
+write them; `rename` maps the name of a file of tests/ to the one it is packed under; `add` lists further members, each
+with `name` and `text` or `zeros` (a number of bytes). So an archive stays text that can be read here.
 """
 
 import gzip
@@ -39,12 +39,12 @@ class Expected:
     """How a sample ends. What is None is not compared.
 
     fails: the course tests that do not pass; "catches:s03" stands for those that say they catch s03, "all" for all.
-    rejects: the student's tests that the report says reject correct code. unsteady: tests that draw from the operating
-    system; how they are told to be wrong, and whether they fail on the own code, depends on the draw. own_fails: those that fail on the own code.
-    causes and course_causes: code of the cause by test; advice: texts in the advice by test; messages: texts in what a
-    course test said.
-    problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it.
-    mutants: the status of every mutant. tests_total: how many tests were found.
+    rejects: the student's tests that the report says reject correct code. own_fails: those that fail on the own code.
+    unsteady: tests that draw from the operating system; in which way they are found wrong depends on the draw.
+    causes and course_causes: code of the cause by test; advice: texts in the advice by test.
+    messages: texts in what a course test said. problems: "code:file:line" of every contract problem.
+    intake: texts in the notes of intake. next_step: texts in it. mutants: the status of every mutant.
+    tests_total: how many tests were found.
     """
 
     verdict: str
