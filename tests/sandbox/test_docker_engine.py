@@ -213,10 +213,9 @@ def test_it():
         if os.fork() == 0:
             block = bytearray(600 * 2**20)
             for at in range(0, len(block), 4096): block[at] = 1
-            time.sleep(30)
+            time.sleep(8)
             os._exit(0)
-    block = bytearray(500 * 2**20)
-    time.sleep(30)
+    for _ in range(8): os.wait()
 """
     beside = "import time\ndef test_it(): time.sleep(1)\n"
     with docker_sandbox.session() as session:
