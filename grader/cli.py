@@ -3,7 +3,6 @@
 Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload was refused (rejected).
 """
 
-import secrets
 import sys
 import traceback
 import uuid
@@ -16,7 +15,7 @@ import click
 
 from grader import conclude, local, wording
 from grader.errors import Rejected
-from grader.grade import About, Progress
+from grader.grade import About, Progress, fresh_seed
 from grader.grade import grade as grade_submission
 from grader.intake import take_in
 from grader.report import Report, Verdict
@@ -76,18 +75,25 @@ def grade(
     if not plain:
         raise click.UsageError("Missing argument 'UNIT'.")
     unit_id, *further = plain
-    unit = _unit(load_course(course_dir), unit_id)
+    course = load_course(course_dir)
+    unit = _unit(course, unit_id)
     for pair in named:
         if (stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
             raise click.UsageError(f"No such option: --{stem}")
-    about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
+    about = About(
+        id=uuid.uuid4().hex,
+        course="local",
+        student=None,
+        received_at=datetime.now(UTC),
+        course_digest=course.digest,
+    )
     try:
         uploads = _unit_files([*files, *named])
         submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *map(Path, further)])))
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
         _finish(conclude.rejected(unit.id, about, refusal.code, message), form)
-    seed = secrets.randbits(53) if seed is None else seed
+    seed = fresh_seed() if seed is None else seed
     with _progress(sys.stderr.isatty()) as progress:
         try:
             with _sandbox(kind, jobs) as sandbox:

@@ -6,6 +6,7 @@ Planning (`grader.plan`), judging (`grader.verdicts`, `grader.mutation`) and con
 this module makes the runs they ask for. Failures of ours leave as SandboxError; everything else is in the report.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,7 +23,7 @@ from grader.unit import CourseTest, Unit
 from grader.verdicts import SuiteSeen
 from sandbox.records import Limits, Run, RunResult, Sandbox, Session
 
-__all__ = ["About", "Progress", "grade"]
+__all__ = ["About", "Progress", "fresh_seed", "grade"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+def fresh_seed() -> int:
+    """An unpredictable seed that every JSON reader keeps exactly: 53 bits."""
+    return secrets.randbits(53)
 
 
 def grade(

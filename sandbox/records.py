@@ -168,7 +168,7 @@ class CollectionError:
 
 @dataclass(frozen=True)
 class Record:
-    """What the run itself reported: ids collected (before `only` and `skip`), outcomes in order, errors of collection."""
+    """What the run itself reported: ids collected (before `only` and `skip`), outcomes in order, collection errors."""
 
     collected: tuple[str, ...] = ()
     items: tuple[TestItem, ...] = ()

@@ -5,7 +5,6 @@ there at all (no engine, no image) costs no attempt: the run waits until it is. 
 """
 
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Protocol, TypeVar
 import sqlalchemy as sa
 
 from grader.conclude import About, failed
-from grader.grade import Progress
+from grader.grade import Progress, fresh_seed
 from grader.report import Report
 from grader.submission import Submission
 from grader.unit import Course, Unit
@@ -186,7 +185,7 @@ class GradingWorker:
         stored = self._persist(lambda connection: submissions.of_run(connection, run.id))
         if stored is None:
             raise LookupError(f"run {run.id} has no submission")
-        about = _about(stored, run)
+        about = _about(stored, run, self._course.digest)
         most = self._settings.max_attempts
         if run.attempts > most:
             # The process died in each attempt, or the last one would have been reported.
@@ -212,7 +211,7 @@ class GradingWorker:
         return self._grading.grade(
             self._course.units[stored.unit],
             submission,
-            seed=secrets.randbits(63),
+            seed=fresh_seed(),
             about=about,
             progress=self._progress_of(run.id),
         )
@@ -249,11 +248,12 @@ class GradingWorker:
                 pause = min(2 * pause, LAST_PAUSE_SECONDS)
 
 
-def _about(stored: Stored, run: RunState) -> About:
+def _about(stored: Stored, run: RunState, course_digest: str) -> About:
     return About(
         id=stored.id,
         course=stored.course,
         student=stored.student,
         received_at=moment(stored.received_at),
         queued_seconds=max(0.0, (run.started_at or run.queued_at) - run.queued_at),
+        course_digest=course_digest,
     )

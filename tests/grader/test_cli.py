@@ -45,6 +45,7 @@ def test_right_code_and_good_tests_exit_with_0_and_a_json_report(course: Path, s
     )
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
+    assert all(len(digest) == 64 for digest in report["integrity"]["digests"].values())
     assert (report["verdict"], report["score"], report["integrity"]["seed"]) == ("pass", 1.0, 5)
     assert report["mutation"]["mutants"][0]["killed_by"] == ["test_double.py::test_doubles"]
     assert "without isolation" in result.stderr
