@@ -41,9 +41,9 @@ class Expected:
     fails: the course tests that do not pass; "catches:s03" stands for those that say they catch s03, "all" for all.
     rejects: the student's tests that the report says reject correct code. own_fails: those that fail on the own code.
     unsteady: tests that draw from the operating system; in which way they are found wrong depends on the draw.
-    causes and course_causes: code of the cause by test; advice: texts in the advice by test.
-    messages: texts in what a course test said. problems: "code:file:line" of every contract problem.
-    intake: texts in the notes of intake. next_step: texts in it. mutants: the status of every mutant.
+    causes and course_causes: code of the cause by test, "late" for either kind of time.
+    advice: texts in the advice by test. messages: texts in what a course test said.
+    problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it. mutants: the status of every mutant.
     tests_total: how many tests were found.
     """
 

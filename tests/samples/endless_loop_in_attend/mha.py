@@ -67,17 +67,17 @@ class MultiHeadAttention(Module):
             keep = (u >= self.dropout).reshape(B, self.n_heads, Tq, Tk) / (1 - self.dropout)
 
         Q, K, V = self.q_proj(x_q), self.k_proj(x_kv), self.v_proj(x_kv)
-        heads, all_weights = [], []
+        heads, all_weights = [None] * self.n_heads, [None] * self.n_heads
         h = 0
         while h < self.n_heads:
             scores = self._head(Q, h) @ F.transpose(self._head(K, h), 1, 2) / math.sqrt(self.d_head)
             if m is not None:
                 scores = F.masked_fill(scores, ~m[:, h], -math.inf)
             weights = F.softmax(scores, axis=-1)
-            all_weights.append(weights.data)
+            all_weights[h] = weights.data
             if keep is not None:
                 weights = weights * keep[:, h].astype(weights.dtype)
-            heads.append(weights @ self._head(V, h))
+            heads[h] = weights @ self._head(V, h)
         out = self.out_proj(F.concat(heads, axis=2))
         weights = np.stack(all_weights, axis=1)
         return out, Tensor(weights, dtype=weights.dtype)
