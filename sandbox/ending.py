@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sandbox.decode import Decoded
 from sandbox.records import Ending, EndingKind, ItemOutcome, Limits
 
-BUSY_SHARE = 0.25  # of its wall time: a run that got this much CPU was not waiting, but kept waiting by others
+BUSY_SHARE = 0.05  # of its wall time: a run that got this much CPU was not waiting, but kept waiting by others
 GOOD_STATUS = frozenset({0, 1, 5})  # pytest: all passed, some failed, none collected
 
 
