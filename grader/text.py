@@ -27,7 +27,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _hanging("  - ", reason.message)
     yield from _hanging("Next: ", report.next_step)
     for entry in report.intake:
-        yield f"Note: {shown(entry.path)}: {_text(entry.message)}"
+        place = f"{shown(entry.path)}: " if entry.path else ""
+        yield f"Note: {place}{_text(entry.message)}"
     yield from _contract(report)
     yield from _course_tests(report)
     yield from _student_tests(report)
