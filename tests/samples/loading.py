@@ -43,8 +43,8 @@ class Expected:
     unsteady: tests that draw from the operating system; in which way they are found wrong depends on the draw.
     causes and course_causes: code of the cause by test, "late" for either kind of time.
     advice: texts in the advice by test. messages: texts in what a course test said.
-    problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it. mutants: the status of every mutant.
-    tests_total: how many tests were found.
+    problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it.
+    mutants: the status of every mutant. tests_total: how many tests were found.
     """
 
     verdict: str
