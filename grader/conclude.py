@@ -414,7 +414,7 @@ def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
 
 
 def _without_runs(unit: Unit, stopped: Stopped) -> dict[str, Decision]:
-    cause = Cause(code="not_run", message=wording.NOT_GRADED) if stopped.status is MutantStatus.VOID else None
+    cause = Cause(code=Outcome.NOT_RUN, message=wording.NOT_GRADED) if stopped.status is MutantStatus.VOID else None
     not_run = Decision(Next.NOTHING, stopped.status, cause=cause)
     invalid = Decision(Next.NOTHING, MutantStatus.INVALID)
     return {mutant.id: not_run if builds(mutant.files) else invalid for mutant in unit.mutants}
@@ -513,11 +513,11 @@ def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[
 
 
 def _own_reasons(tests: StudentTestsPart) -> list[tuple[str, str]]:
-    """What the tests found in the student's own unit. A flaky test finds nothing: it failed by chance."""
+    """What the tests found in the student's own unit. A test that rejects correct code has found nothing there."""
     failing = [test for test in tests.tests if test.own_code in FAILING]
-    steady = [test.id for test in failing if not test.flaky]
-    if steady:
-        return [("own_tests", wording.own_tests_fail(steady))]
+    believed = [test.id for test in failing if test.valid is not False]
+    if believed:
+        return [("own_tests", wording.own_tests_fail(believed))]
     return [] if failing else [("own_tests", wording.OWN_TESTS_NOT_RUN)]
 
 
@@ -580,7 +580,7 @@ def _next_step(
         if test.valid is False and test.line:
             return wording.next_rejection(test.advice)
     for test in tests.tests:
-        if "own_tests" in codes and test.own_code in FAILING:
+        if "own_tests" in codes and test.own_code in FAILING and test.valid is not False:
             return wording.next_own(test.id)
     survivors = [mutant for mutant in mutants.mutants if mutant.status is MutantStatus.SURVIVED]
     for mutant in sorted(survivors, key=lambda mutant: not mutant.required):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from grader.report import MutantStatus, Outcome, Report
+from grader.report import Outcome, Report
 from grader.wording import shown
 
 _MARKS = {
@@ -86,9 +86,7 @@ def _mutants(report: Report) -> Iterator[str]:
     for mutant in part.mutants:
         star = "*" if mutant.required else " "
         yield f"  {mutant.status.value:<8} {star}{mutant.id}"
-        if mutant.status is MutantStatus.SURVIVED and mutant.hint:
-            yield from _indented(mutant.hint)
-        elif mutant.cause is not None:
+        if mutant.cause is not None and mutant.cause.code != Outcome.NOT_RUN:  # the reasons say why
             yield from _indented(mutant.cause.message)
     if any(mutant.required for mutant in part.mutants):
         yield "  (* must be caught)"

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from grader import wording
 from grader.grade import Progress, grade
 from grader.plan import STANDARD, Policy
 from grader.report import MutantStatus, Outcome, Report, Verdict
@@ -161,7 +162,7 @@ def test_a_file_that_only_a_mutant_keeps_from_loading_is_a_kill(small: Unit) -> 
 def test_a_file_that_loads_nowhere_is_said_to_once(small: Unit) -> None:
     everywhere = frozenset({"own", "reference", "broken", "w01", "w02", "w03", "w04", "w05", "m1", "m2"})
     report = SimulatedSuite(small, ("test_a",), file_errors=everywhere).grade()
-    assert codes(report) == ["suite_not_loaded", "own_tests"]
+    assert codes(report) == ["suite_not_loaded"]
     assert "test_mine.py cannot be loaded" in report.next_step and "said on own code" in report.next_step
     assert set(statuses(report).values()) == {MutantStatus.VOID}
 
@@ -281,6 +282,17 @@ def test_a_suite_that_ends_its_run_at_import_of_correct_code_scores_nothing(smal
 def test_own_tests_failing_on_own_code_fail_the_submission_and_leave_the_mutation_score(small: Unit) -> None:
     report = SimulatedSuite(small, ("test_a",), kills_all(small) | {"own": {"test_a": Act.FAIL}}).grade()
     assert (report.verdict, codes(report), report.score) == (Verdict.FAIL, ["own_tests"], 1.0)
+
+
+def test_a_test_that_rejects_correct_code_has_found_nothing_in_own_code(small: Unit) -> None:
+    strict = {variant: {"test_a": Act.FAIL} for variant in ("own", "reference", "w01", "w02", "w03", "w04", "w05")}
+    report = SimulatedSuite(small, ("test_a", "test_b"), strict | {"m1": {"test_b": Act.FAIL}}).grade()
+    assert "rejects_correct_code" in codes(report) and "own_tests" not in codes(report)
+    assert report.student_tests is not None and not report.student_tests.own_code_ok
+    both = SimulatedSuite(small, ("test_a", "test_b"), strict | {"own": {"test_b": Act.FAIL}}).grade()
+    assert [reason.message for reason in both.reasons if reason.code == "own_tests"] == [
+        wording.own_tests_fail(["test_mine.py::test_b"])
+    ]
 
 
 def test_a_syntax_error_in_the_unit_is_a_contract_problem_and_the_tests_are_graded_all_the_same(small: Unit) -> None:
