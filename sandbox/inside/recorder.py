@@ -50,13 +50,10 @@ class Place:
         return re.sub(r"\b0x[0-9a-fA-F]{4,}\b", "0x…", text)
 
     def relative(self, filename: str) -> str | None:
-        """The file as its author knows it; None for a file that is not theirs to see."""
+        """The file as its author knows it; None for one that is not theirs, helpers laid beside the suite included."""
         if filename in self.visible:
             return filename
-        for base in (self.root, self.directory):
-            if filename.startswith(base + "/"):
-                return filename[len(base) + 1 :]
-        return None
+        return filename[len(self.root) + 1 :] if filename.startswith(self.root + "/") else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import EngineFailed, SandboxError
-from sandbox.records import EndingKind, ItemOutcome, Module, Resource, Run, RunResult, Sandbox, Session
+from sandbox.records import EndingKind, File, ItemOutcome, Module, Resource, Run, RunResult, Sandbox, Session
 
 RunOne = Callable[..., RunResult]
 MakeRun = Callable[..., Run]
@@ -240,6 +240,14 @@ def test_where_names_a_module_only_if_it_may_be_seen(outcome_of: RunOne, visible
     module = Module("kit.sharp", b"def cut():\n    raise ValueError('ouch')\n", "kit/sharp.py", source_visible=visible)
     (item,) = outcome_of("from kit.sharp import cut\ndef test_it():\n    cut()\n", modules=(module,)).record.items
     assert item.where == ("kit/sharp.py:2" if visible else "test_it.py:3")
+
+
+def test_where_passes_over_helpers_that_lie_beside_the_suite(session: Session, run_of: MakeRun) -> None:
+    run = run_of("from checks import check\ndef test_it():\n    check(3)\n", path_dirs=("lib",))
+    helper = File("lib/checks.py", b"def check(x):\n    assert x == 4, 'not four'\n")
+    run = replace(run, suite=replace(run.suite, files=(*run.suite.files, helper)))
+    ((item,),) = (result.record.items for result in session.run([run]))
+    assert (item.message.partition("\n")[0], item.where) == ("AssertionError: not four", "test_it.py:3")
 
 
 def test_the_source_of_an_invisible_module_is_not_offered(outcome_of: RunOne) -> None:
