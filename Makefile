@@ -66,7 +66,7 @@ test-full: setup torch lint ## every test; by hand before a release
 
 check: python torch lint ## format, lint, types, import contracts and the fast tests
 	@echo "check: the fast tests"
-	$(BIN)/python -m pytest -q -m "not full and not docker and not slow"
+	$(BIN)/python -m pytest -q -m "not full and not docker"
 
 .PHONY: lint
 lint: python
