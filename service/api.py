@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from grader.errors import Rejected
@@ -20,10 +19,10 @@ from grader.submission import Submission
 from grader.text import render
 from grader.unit import Unit
 from grader.views import for_role
-from service import accounts, answers, listing, runs, submissions, wording
+from service import answers, listing, runs, submissions, wording
 from service.accounts import Account
-from service.app import Service
 from service.database import reading, writing
+from service.dependencies import Caller, Served, Service, Teacher, Visible, Wanted
 from service.problems import Problem, documented
 from service.upload import Form, read_form
 
@@ -40,67 +39,6 @@ class Format(StrEnum):
     TEXT = "text"
 
 
-# -- who is asking, and for what ---------------------------------------------------------------------------------
-
-
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-Served = Annotated[Service, Depends(service_of)]
-Credentials = Annotated[
-    HTTPAuthorizationCredentials | None,
-    Depends(HTTPBearer(auto_error=False, description="a token from the course staff")),
-]
-
-
-def caller(request: Request, service: Served, credentials: Credentials) -> Account:
-    """The account of the request's bearer token; 401 without a valid one."""
-    challenge = {"WWW-Authenticate": "Bearer"}
-    if credentials is None:
-        raise Problem(401, "token_missing", wording.TOKEN_MISSING, headers=challenge)
-    with reading(service.engine) as connection:
-        account = accounts.authenticate(connection, credentials.credentials, service.clock())
-    if account is None:
-        raise Problem(401, "token_invalid", wording.TOKEN_INVALID, headers=challenge)
-    return account
-
-
-Caller = Annotated[Account, Depends(caller)]
-
-
-def teacher(account: Caller) -> Account:
-    """An account that may see a whole class; 403 for others."""
-    if not account.sees_class:
-        raise Problem(403, "role_missing", wording.role_missing(account.role))
-    return account
-
-
-Teacher = Annotated[Account, Depends(teacher)]
-
-
-def wanted_unit(unit: str, service: Served) -> Unit:
-    """The unit named in the path; 404 if the course has none of that name."""
-    found = service.course.units.get(unit)
-    if found is None:
-        raise Problem(404, "unit_unknown", wording.unit_unknown(unit, service.course.units))
-    return found
-
-
-Wanted = Annotated[Unit, Depends(wanted_unit)]
-
-
-def visible(submission_id: str, service: Served, account: Caller) -> submissions.Stored:
-    """The submission named in the path; 404 if there is none, or it is somebody else's."""
-    with reading(service.engine) as connection:
-        stored = submissions.find(connection, submission_id)
-    if stored is None or not (account.names_students or stored.student == account.student):
-        raise Problem(404, "submission_unknown", wording.SUBMISSION_UNKNOWN)
-    return stored
-
-
-Visible = Annotated[submissions.Stored, Depends(visible)]
 ReportFormat = Annotated[Format, Query(description="of the report")]
 
 

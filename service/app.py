@@ -1,22 +1,16 @@
-"""Settings, a database and a course go in; the ASGI application comes out."""
+"""What the handlers work with goes in; the ASGI application comes out."""
 
 import secrets
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.resources import files
 
-import sqlalchemy as sa
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from grader.unit import Course
-from service import problems
-from service.queue import Queue
-from service.settings import Settings
+from service import api, pages, problems
+from service.dependencies import Service
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -28,20 +22,7 @@ SECURITY_HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class Service:
-    """What the handlers work with. `clock` gives UTC seconds since 1970."""
-
-    settings: Settings
-    engine: sa.Engine
-    queue: Queue
-    course: Course
-    clock: Callable[[], float] = time.time
-
-
 def create_app(service: Service) -> FastAPI:
-    from service import api, pages  # they name Service
-
     app = FastAPI(
         title="Autograder",
         summary="Grades a unit's code and the tests written for it.",

@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from service import answers, wording
-from service.api import Served, Wanted
+from service.dependencies import Served, Wanted
 
 router = APIRouter(include_in_schema=False)
 

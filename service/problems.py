@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from service import wording
+
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
@@ -93,15 +95,19 @@ def install(app: FastAPI) -> None:
         wrong = [
             {"where": ".".join(str(part) for part in item["loc"]), "message": item["msg"]} for item in error.errors()
         ]
-        text = "; ".join(f"{item['where']}: {item['message']}" for item in wrong)
-        return response(request, Problem(422, "invalid_request", f"The request is not valid. {text}.", errors=wrong))
+        return response(request, Problem(422, "invalid_request", wording.request_invalid(wrong), errors=wrong))
 
     @app.exception_handler(HTTPException)
     def on_http(request: Request, error: HTTPException) -> Response:
-        code, message = _HTTP.get(error.status_code, ("http_error", str(error.detail)))
-        return response(
-            request, Problem(error.status_code, code, message.format(request=request), headers=error.headers)
-        )
+        path = request.url.path
+        match error.status_code:
+            case 404:
+                code, message = "not_found", wording.not_found(path)
+            case 405:
+                code, message = "method_not_allowed", wording.method_not_allowed(request.method, path)
+            case _:
+                code, message = "http_error", str(error.detail)
+        return response(request, Problem(error.status_code, code, message, headers=error.headers))
 
     _document_as_problems(app)
 
@@ -110,17 +116,7 @@ def of_bug(request: Request, error: Exception) -> Response:
     """The answer to a request that met a mistake of ours: the log has the traceback, the client its id."""
     request_id = getattr(request.state, "request_id", "")
     log.error("request %s failed", request_id, exc_info=error)
-    message = (
-        "Something failed on our side; nothing was lost that had been accepted. Try again, and if it happens "
-        f"again, tell the course staff the request id {request_id}."
-    )
-    return response(request, Problem(500, "internal_error", message))
-
-
-_HTTP = {
-    404: ("not_found", "There is nothing at {request.url.path}."),
-    405: ("method_not_allowed", "{request.method} is not possible at {request.url.path}."),
-}
+    return response(request, Problem(500, "internal_error", wording.failed_on_our_side(request_id)))
 
 
 def _wants_page(request: Request) -> bool:

@@ -14,6 +14,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from grader.submission import Upload
+from service import wording
 from service.problems import Problem
 
 MAX_FILES = 1000
@@ -40,7 +41,7 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
         raise Problem(
             415,
             "unsupported_media_type",
-            f"Send the files as multipart/form-data (curl -F does), not as {media_type or 'nothing'}.",
+            wording.media_type_wrong(media_type),
         )
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:18]) > max_body_bytes:
@@ -56,14 +57,12 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
         async with asyncio.timeout(max_seconds):
             form = await parser.parse()
     except TimeoutError as error:
-        raise Problem(
-            408, "upload_too_slow", f"The upload took longer than {max_seconds:g} s. Send it again."
-        ) from error
+        raise Problem(408, "upload_too_slow", wording.upload_too_slow(max_seconds)) from error
     except ClientDisconnect as error:
-        raise Problem(400, "upload_broken", "The connection closed before the upload was complete.") from error
+        raise Problem(400, "upload_broken", wording.UPLOAD_BROKEN) from error
     except (MultiPartException, FormParserError) as error:
         message = getattr(error, "message", "") or str(error)
-        raise Problem(400, "bad_multipart", f"The body is not readable multipart/form-data: {message}") from error
+        raise Problem(400, "bad_multipart", wording.multipart_unreadable(message)) from error
     files: dict[str, tuple[Upload, ...]] = {}
     fields: dict[str, tuple[str, ...]] = {}
     for name, value in form.multi_items():
@@ -86,9 +85,4 @@ async def _counted(request: Request, max_body_bytes: int) -> AsyncGenerator[byte
 
 
 def _too_large(max_body_bytes: int) -> Problem:
-    return Problem(
-        413,
-        "too_large",
-        f"The upload is larger than {max_body_bytes} bytes. Send only the unit's files and your tests.",
-        headers={"Connection": "close"},
-    )
+    return Problem(413, "too_large", wording.upload_too_large(max_body_bytes), headers={"Connection": "close"})

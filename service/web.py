@@ -4,8 +4,9 @@ import uvicorn
 
 from grader.unit import Course
 from service import database
-from service.app import Service, create_app
+from service.app import create_app
 from service.dbos_queue import DbosQueue
+from service.dependencies import Service
 from service.processes import prepare, when_stdin_closes
 from service.settings import Settings
 

@@ -1,6 +1,6 @@
 """Every sentence the service itself says: values go in, text that says what to do next comes out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from grader.unit import Unit
 from service.accounts import Role
@@ -16,6 +16,7 @@ STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
 )
 PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
+UPLOAD_BROKEN = "The connection closed before the upload was complete."
 WORKER_MISSING = "worker: none is running, so nothing is graded; start one with 'autograder worker'"
 UNITS_MISSING = "course: no unit could be loaded; see the problems in /v1/units"
 
@@ -66,6 +67,43 @@ def file_missing(names: Sequence[str], command: str) -> str:
 def field_unknown(names: Sequence[str], command: str) -> str:
     fields = ", ".join(_shown(name) for name in names)
     return f"This unit does not take the field {fields}. Send: {command}"
+
+
+def media_type_wrong(found: str) -> str:
+    return f"Send the files as multipart/form-data (curl -F does), not as {found or 'nothing'}."
+
+
+def multipart_unreadable(reason: str) -> str:
+    return f"The body is not readable multipart/form-data: {reason}"
+
+
+def upload_too_slow(most_seconds: float) -> str:
+    return f"The upload took longer than {most_seconds:g} s. Send it again."
+
+
+def upload_too_large(most_bytes: int) -> str:
+    return f"The upload is larger than {most_bytes} bytes. Send only the unit's files and your tests."
+
+
+def request_invalid(wrong: Sequence[Mapping[str, str]]) -> str:
+    """`wrong` holds where and message of each part that is not valid."""
+    parts = "; ".join(f"{part['where']}: {part['message']}" for part in wrong)
+    return f"The request is not valid. {parts}."
+
+
+def not_found(path: str) -> str:
+    return f"There is nothing at {path}."
+
+
+def method_not_allowed(method: str, path: str) -> str:
+    return f"{method} is not possible at {path}."
+
+
+def failed_on_our_side(request_id: str) -> str:
+    return (
+        "Something failed on our side; nothing was lost that had been accepted. Try again, and if it happens "
+        f"again, tell the course staff the request id {request_id}."
+    )
 
 
 def report_not_ready(status: Status) -> str:

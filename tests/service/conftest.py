@@ -13,7 +13,8 @@ from fastapi import FastAPI
 from grader.unit import Course
 from service import accounts, database
 from service.accounts import Role
-from service.app import Service, create_app
+from service.app import create_app
+from service.dependencies import Service
 from service.queue import FakeQueue
 from service.settings import Settings
 from service.worker import FakeGrading, Grading, GradingWorker
