@@ -84,6 +84,10 @@ format: python ## bring the code to the house format
 lock: python ## pin the newest versions that pyproject.toml allows
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
 		--no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
+	sed 's/ *--hash.*//; s/ \\$$//' requirements.lock >build.constraints
+	$(BIN)/pip-compile --quiet --extra image --generate-hashes --allow-unsafe --strip-extras -c build.constraints \
+		--no-emit-index-url --no-emit-find-links --no-header -o service/requirements.lock pyproject.toml
+	rm build.constraints
 
 fixtures: torch ## make the course's fixtures again with torch
 	@echo "fixtures: running course/oracle/*/*_torch.py"

@@ -21,13 +21,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 if ! "${as_root[@]}" sh -c 'command -v debootstrap' >/dev/null; then
-    if ! command -v apt-get >/dev/null; then
-        echo "base: debootstrap is missing and this machine has no apt-get to install it with" >&2
-        exit 1
-    fi
-    echo "base: installing debootstrap"
-    "${as_root[@]}" apt-get update -qq
-    "${as_root[@]}" apt-get install -y -qq --no-install-recommends debootstrap
+    "$(dirname "${BASH_SOURCE[0]}")/packages.sh" debootstrap debian-archive-keyring
 fi
 
 tree="$(mktemp -d)"

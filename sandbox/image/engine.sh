@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that a Docker Engine answers: starts one that is installed and not running, installs one with apt where
-# that is missing and allowed. AUTOGRADER_INSTALL_DOCKER=no forbids installing.
+# that is missing and allowed (packages.sh says when).
 set -euo pipefail
 
 log=/var/log/autograder-dockerd.log
@@ -41,13 +41,7 @@ fi
 has() { "${as_root[@]}" sh -c "command -v $1" >/dev/null 2>&1; }
 
 if ! has dockerd; then
-    if [ "${AUTOGRADER_INSTALL_DOCKER:-yes}" = no ] || ! command -v apt-get >/dev/null; then
-        how_to
-    fi
-    echo "engine: installing docker.io and iptables"
-    "${as_root[@]}" apt-get update -qq
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends docker.io iptables >/dev/null
+    "$(dirname "${BASH_SOURCE[0]}")/packages.sh" docker.io iptables || how_to
 fi
 
 start_detached() {
