@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from service import database
 from service.processes import UNUSABLE
-from service.settings import Settings
+from service.settings import Settings, to_environment
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
         _try_port(host, port)
         stop = threading.Event()
         before = {n: signal.signal(n, lambda *_: stop.set()) for n in (signal.SIGTERM, signal.SIGINT)}
-        environment = environment_of(settings)
+        environment = {**os.environ, **to_environment(settings)}
         children = [
             Child("web", ["web", "--host", host, "--port", str(port), "--until-stdin-closes"], environment),
             Child("worker", ["worker", "--until-stdin-closes"], environment),
@@ -114,22 +114,6 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
                 child.wait(give_up_at)
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def environment_of(settings: Settings) -> dict[str, str]:
-    """This process's environment, with the settings as the children read them."""
-    return {
-        **os.environ,
-        "AUTOGRADER_DATA": str(settings.data),
-        "AUTOGRADER_COURSE": str(settings.course),
-        "AUTOGRADER_DATABASE_URL": settings.database_url,
-        "AUTOGRADER_SANDBOX": settings.sandbox,
-        "AUTOGRADER_IMAGE": settings.image,
-        "AUTOGRADER_JOBS": str(settings.jobs),
-        "AUTOGRADER_SLOTS": str(settings.slots),
-        "AUTOGRADER_MAX_BODY_BYTES": str(settings.max_body_bytes),
-        "AUTOGRADER_STOP_SECONDS": str(settings.stop_seconds),
-    }
 
 
 def _try_port(host: str, port: int) -> None:

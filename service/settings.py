@@ -1,10 +1,10 @@
 """The environment and the command line go in; one frozen `Settings`, read once at start, comes out."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 MEBIBYTE = 2**20
 
@@ -15,8 +15,8 @@ SandboxKind = Literal["docker", "process"]
 class Settings:
     """Everything the service can be told. `database_url` empty means one SQLite file in `data`."""
 
-    data: Path
-    course: Path
+    data: Path = Path("data")
+    course: Path = Path("course")
     database_url: str = ""
     sandbox: SandboxKind = "docker"
     image: str = ""  # empty: the sandbox's own default
@@ -43,6 +43,20 @@ class Settings:
             raise ValueError(f"sandbox must be docker or process, got {self.sandbox!r}")
 
 
+_READ: Mapping[str, Callable[[str], object]] = {
+    "data": Path,
+    "course": Path,
+    "database_url": str,
+    "sandbox": str,
+    "image": str,
+    "jobs": int,
+    "slots": int,
+    "max_body_bytes": int,
+    "stop_seconds": float,
+}
+"""The settings that the environment can hold, as AUTOGRADER_<NAME>, and how each is read from text."""
+
+
 def from_environment(
     environ: Mapping[str, str] = os.environ,
     *,
@@ -51,19 +65,21 @@ def from_environment(
     sandbox: str | None = None,
     jobs: int | None = None,
 ) -> Settings:
-    """Read AUTOGRADER_* variables; what is passed by name (from the command line) wins over them."""
+    """Read AUTOGRADER_* variables; what is passed by name (from the command line) wins over them.
 
-    def read(name: str, given: object, default: str) -> str:
-        return str(given) if given is not None else environ.get(f"AUTOGRADER_{name}", default)
+    Raises ValueError for a value that cannot be.
+    """
+    read: dict[str, Any] = {
+        name: of_text(environ[_variable(name)]) for name, of_text in _READ.items() if _variable(name) in environ
+    }
+    given = {"data": data, "course": course, "sandbox": sandbox, "jobs": jobs}
+    return Settings(**read | {name: value for name, value in given.items() if value is not None})
 
-    return Settings(
-        data=Path(read("DATA", data, "data")),
-        course=Path(read("COURSE", course, "course")),
-        database_url=read("DATABASE_URL", None, ""),
-        sandbox=read("SANDBOX", sandbox, "docker"),  # type: ignore[arg-type]  # checked when built
-        image=read("IMAGE", None, ""),
-        jobs=int(read("JOBS", jobs, "2")),
-        slots=int(read("SLOTS", None, "1")),
-        max_body_bytes=int(read("MAX_BODY_BYTES", None, str(24 * MEBIBYTE))),
-        stop_seconds=float(read("STOP_SECONDS", None, "20")),
-    )
+
+def to_environment(settings: Settings) -> dict[str, str]:
+    """The variables from which `from_environment` reads these settings again."""
+    return {_variable(name): str(getattr(settings, name)) for name in _READ}
+
+
+def _variable(name: str) -> str:
+    return f"AUTOGRADER_{name.upper()}"

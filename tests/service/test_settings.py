@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from service.serve import environment_of
-from service.settings import Settings, from_environment
+from service.settings import Settings, from_environment, to_environment
 
 
 def test_the_command_line_wins_over_the_environment_and_the_environment_over_the_default():
@@ -24,7 +23,7 @@ def test_the_children_of_serve_read_the_same_settings():
         max_body_bytes=1234,
         stop_seconds=1.5,
     )
-    assert from_environment(environment_of(settings)) == settings
+    assert from_environment(to_environment(settings)) == settings
 
 
 @pytest.mark.parametrize(
