@@ -12,8 +12,9 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from grader.module_file import LoadError
-from grader.source import Unparsed, parse, statements
+from grader.course_file import text_of, tree_of
+from grader.errors import LoadError
+from grader.source import statements
 from grader.unit import CourseTest
 
 LABELS = ("WHY", "KIND", "CATCHES", "CHAPTER")
@@ -27,11 +28,8 @@ def read(files: Mapping[str, bytes], folder: str) -> tuple[CourseTest, ...]:
     found: dict[str, CourseTest] = {}
     for path, source in files.items():
         file = f"{folder}/{path}"
-        tree = parse(source)
-        if isinstance(tree, Unparsed):
-            raise LoadError(file, tree.line, tree.message)
-        lines = source.decode("utf-8", "replace").split("\n")
-        for function in _tests(tree):
+        lines = text_of(file, source).split("\n")
+        for function in _tests(tree_of(file, source)):
             if function.name in found:
                 other = found[function.name].path
                 raise LoadError(file, function.lineno, f"a test named {function.name} stands already in {other}")

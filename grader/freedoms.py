@@ -8,7 +8,8 @@ says: How private attributes are called is yours to choose.
 import re
 from collections.abc import Sequence
 
-from grader.module_file import LoadError
+from grader.course_file import text_of
+from grader.errors import LoadError
 from grader.unit import Freedom
 
 _LABEL = re.compile(r"(wheats|says):\s*(.*)", re.IGNORECASE)
@@ -16,14 +17,10 @@ _LABEL = re.compile(r"(wheats|says):\s*(.*)", re.IGNORECASE)
 
 def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
     """Freedoms in order. `wheats:` names a wheat by its id or by the id's part before the first '_'."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
     sections: list[tuple[int, str, dict[str, str]]] = []
     wheat_lines: dict[int, int] = {}  # of each section
     label = ""
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+    for number, line in enumerate(text_of(file, data).split("\n"), start=1):
         if line.startswith("## "):
             sections.append((number, line[3:].strip(), {}))
             label = ""

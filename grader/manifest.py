@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from grader.module_file import LoadError
+from grader.course_file import text_of
+from grader.errors import LoadError
 
 COLUMNS = ("mid", "unit", "tier", "operator", "line", "required", "public", "private")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -27,13 +28,9 @@ class Row:
 
 def read(file: str, data: bytes, unit: str) -> tuple[Row, ...]:
     """The rows of `unit`, in order. Blank lines and lines that begin with # are passed over. Raises LoadError."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
     header: list[str] = []
     rows: dict[str, Row] = {}
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+    for number, line in enumerate(text_of(file, data).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("\t")]

@@ -7,15 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-
-class LoadError(Exception):
-    """A file of the course is wrong: `file` is relative to the course tree, `line` is 0 where none applies."""
-
-    def __init__(self, file: str, line: int, reason: str) -> None:
-        super().__init__(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
-        self.file = file
-        self.line = line
-        self.reason = reason
+from grader.course_file import text_of
+from grader.errors import LoadError
 
 
 def relative(path: str) -> str:
@@ -115,11 +108,9 @@ class ModuleFile(_Table):
 
 def read(file: str, data: bytes) -> ModuleFile:
     """Parse and check a module file named `file`. Raises LoadError."""
+    text = text_of(file, data)
     try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
         values = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        raise LoadError(file, data.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise LoadError(file, int(line[1]) if line else text.count("\n") + 1, f"is not TOML: {error}") from error

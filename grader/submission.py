@@ -1,9 +1,9 @@
 """What a student sent, once taken in: the unit's files, the test files, and what intake did to them."""
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grader.digest import digest_of
 from sandbox.records import File
 
 
@@ -36,19 +36,10 @@ class Submission:
     @property
     def tests_digest(self) -> str:
         """SHA-256 over the test files' paths and bytes."""
-        return _digest((file.path, file.data) for file in self.tests)
+        return digest_of((file.path, file.data) for file in self.tests)
 
     @property
     def digest(self) -> str:
         """SHA-256 over everything sent, after intake."""
         tests = [(f"tests/{file.path}", file.data) for file in self.tests]
-        return _digest([("unit", self.unit.encode()), *sorted(self.files.items()), *tests])
-
-
-def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
-    total = hashlib.sha256()
-    for name, data in sorted(parts):
-        for piece in (name.encode(), data):
-            total.update(len(piece).to_bytes(8, "big"))
-            total.update(piece)
-    return total.hexdigest()
+        return digest_of([("unit", self.unit.encode()), *sorted(self.files.items()), *tests])

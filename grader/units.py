@@ -6,12 +6,15 @@ A unit that is malformed becomes a `UnitProblem` with file, line and reason; the
 """
 
 import ast
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from grader import course_tests, freedoms, interface, manifest, module_file, names, patches
-from grader.module_file import LoadError, ModuleFile
+from grader.course_file import text_of, tree_of
+from grader.digest import digest_of
+from grader.errors import LoadError
+from grader.module_file import ModuleFile
 from grader.source import Unparsed, parse
 from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitProblem, Wheat
 from sandbox.records import File
@@ -42,7 +45,7 @@ def load_course(root: Path) -> Course:
             problems.append(UnitProblem(path.stem, error.file, error.line, error.reason))
     parts = [(unit.id, unit.digest.encode()) for unit in units.values()]
     parts.extend((f"!{problem.unit}", repr(problem).encode()) for problem in problems)
-    return Course(units, tuple(problems), _digest(parts))
+    return Course(units, tuple(problems), digest_of(parts))
 
 
 class _Tree:
@@ -51,10 +54,6 @@ class _Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._contracts: dict[str, Contract] | None = None
-
-    def inside(self, path: str) -> str:
-        """A module file's path relative to the tree: "course/x" is x."""
-        return path.removeprefix("course/")
 
     def read(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
         return self._read(self.root / path, path, wanted_by, line)
@@ -102,6 +101,11 @@ class _Tree:
         return self._contracts
 
 
+def _inside(path: str) -> str:
+    """A module file's path relative to the tree: "course/x" is x."""
+    return path.removeprefix("course/")
+
+
 def _module_of(path: str) -> str:
     """ "tinyllm.xfmr.mha" for "python/tinyllm/xfmr/mha.py" and "tinyllm/xfmr/mha.pyi"."""
     return path.removeprefix("python/").removesuffix(".pyi").removesuffix(".py").replace("/", ".")
@@ -112,19 +116,8 @@ def _path_of(module: str) -> str:
 
 
 def _contract(path: str, data: bytes) -> Contract:
-    tree = _parsed(f"{CONTRACTS}/{path}", data)
+    tree = tree_of(f"{CONTRACTS}/{path}", data)
     return Contract(_module_of(path), interface.names(interface.read(tree)), data.decode("utf-8"))
-
-
-def _parsed(file: str, source: bytes) -> ast.Module:
-    try:
-        source.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise LoadError(file, source.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
-    tree = parse(source)
-    if isinstance(tree, Unparsed):
-        raise LoadError(file, tree.line, tree.message)
-    return tree
 
 
 # -- one unit --------------------------------------------------------------------------------------------------------
@@ -133,27 +126,25 @@ def _parsed(file: str, source: bytes) -> ast.Module:
 def _load(tree: _Tree, file: str) -> Unit:
     data = tree.read(file)
     settings = module_file.read(file, data)
-    text = data.decode("utf-8-sig")
+    text = text_of(file, data)
 
     def at(*path: str) -> int:
         return module_file.line_of(text, path)
 
     files = tuple(UnitFile(path, _module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
     for one in files:
-        _parsed(one.path, one.reference)
+        tree_of(one.path, one.reference)
     contracts = tree.contracts()
     own = _own_contracts(tree, settings, files, contracts, file, at("contract"))
     mutants = _mutants(tree, settings.id, files)
     tests, laid = _tests(tree, settings, file, at("tests", "dir"))
-    _check_ids(tests, mutants, settings, tree.inside(settings.tests.dir), file, at)
+    _check_ids(tests, mutants, settings, _inside(settings.tests.dir), file, at)
     wheats = _wheats(tree, settings.id, files)
     freedoms_file = f"wheats/{settings.id}/freedoms.md"
     has_freedoms = (tree.root / freedoms_file).is_file()
     ids = [wheat.id for wheat in wheats]
     free = freedoms.read(freedoms_file, tree.read(freedoms_file), ids) if has_freedoms else ()
-    companions = _companions(tree, [one.module for one in files], contracts)
-    fixtures = _fixtures(tree, settings, file, at("fixtures", "files"))
-    return Unit(
+    unit = Unit(
         id=settings.id,
         title=settings.title,
         build=tuple(settings.build),
@@ -161,10 +152,10 @@ def _load(tree: _Tree, file: str) -> Unit:
         contract=own,
         forbidden=tuple(settings.forbidden),
         contracts=contracts,
-        companions=companions,
+        companions=_companions(tree, [one.module for one in files], contracts),
         course_tests=tests,
         test_files=laid,
-        fixtures=fixtures,
+        fixtures=_fixtures(tree, settings, file, at("fixtures", "files")),
         smoke=tuple(settings.tests.smoke),
         test_seconds=settings.tests.timeout_s,
         determinism_runs=settings.tests.determinism_runs,
@@ -179,12 +170,8 @@ def _load(tree: _Tree, file: str) -> Unit:
         errata=tuple(Erratum(one.printed, one.correct, one.note) for one in settings.errata),
         weight_course_tests=settings.weights.course_tests,
         weight_mutation=settings.weights.mutation,
-        digest=_digest(
-            _graded(
-                tree, settings.id, data, files, contracts, companions, [*laid, *fixtures], mutants, wheats, repr(free)
-            )
-        ),
     )
+    return replace(unit, digest=digest_of(_graded(tree, data, unit)))
 
 
 def _own_contracts(
@@ -198,7 +185,7 @@ def _own_contracts(
     """The contracts of the unit's own modules: exactly one for each."""
     own: dict[str, Contract] = {}
     for path in settings.contract:
-        inside = tree.inside(path)
+        inside = _inside(path)
         module = _module_of(inside.removeprefix(f"{CONTRACTS}/"))
         if not inside.startswith(f"{CONTRACTS}/") or not inside.endswith(".pyi"):
             raise LoadError(file, line, f"contract: {path} does not lie in course/{CONTRACTS}/ or is no .pyi")
@@ -215,11 +202,9 @@ def _own_contracts(
 
 def _tests(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[tuple[CourseTest, ...], tuple[File, ...]]:
     """The unit's course tests, and all files as laid for a run: suite/test_….py and lib/_lib/…."""
-    folder = tree.inside(settings.tests.dir)
+    folder = _inside(settings.tests.dir)
     found = tree.folder(folder, file, line)
     python = {path: data for path, data in found.items() if path.endswith(".py")}
-    for path, data in python.items():
-        _parsed(f"{folder}/{path}", data)
     tests = course_tests.read(python, folder)
     if not tests:
         raise LoadError(file, line, f"tests.dir: there is no test in {settings.tests.dir}")
@@ -308,7 +293,7 @@ def _check_variant(path: str, changed: Mapping[str, bytes], references: Mapping[
             compile(tree, file, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise LoadError(path, 0, f"{what} does not compile: {error}") from error
-        same = same and ast.dump(tree) == ast.dump(_parsed(file, references[file]))
+        same = same and ast.dump(tree) == ast.dump(tree_of(file, references[file]))
     if same:
         raise LoadError(path, 0, f"{what} equals the reference")
 
@@ -360,7 +345,7 @@ def _companions(tree: _Tree, own: Sequence[str], contracts: Mapping[str, Contrac
             continue
         path = _path_of(module)
         sources[module] = tree.reference(path)
-        imports[module] = tuple(_imported(tree, module, _parsed(path, sources[module])))
+        imports[module] = tuple(_imported(tree, module, tree_of(path, sources[module])))
         waiting.extend(imports[module])
     dependent = set(own)
     while more := {module for module in imports if module not in dependent and dependent & set(imports[module])}:
@@ -406,26 +391,15 @@ def _ordered(imports: Mapping[str, Sequence[str]]) -> list[str]:
 # -- digests ---------------------------------------------------------------------------------------------------------
 
 
-def _graded(
-    tree: _Tree,
-    unit: str,
-    module: bytes,
-    files: Sequence[UnitFile],
-    contracts: Mapping[str, Contract],
-    companions: Mapping[str, bytes],
-    laid: Sequence[File],
-    mutants: Sequence[Mutant],
-    wheats: Sequence[Wheat],
-    free: str,
-) -> Iterator[tuple[str, bytes]]:
-    """Everything the grade depends on, each under a name of its own."""
+def _graded(tree: _Tree, module: bytes, unit: Unit) -> Iterator[tuple[str, bytes]]:
+    """Everything the unit's grade depends on, each under a name of its own."""
     yield "module", module
-    yield "freedoms", free.encode()
-    yield from ((f"reference/{one.path}", one.reference) for one in files)
-    yield from ((f"contract/{name}", contract.source.encode()) for name, contract in contracts.items())
-    yield from ((f"companion/{name}", data) for name, data in companions.items())
-    yield from ((f"laid/{file.path}", file.data) for file in laid)
-    for mutant in mutants:
+    yield "freedoms", repr(unit.freedoms).encode()
+    yield from ((f"reference/{one.path}", one.reference) for one in unit.files)
+    yield from ((f"contract/{name}", contract.source.encode()) for name, contract in unit.contracts.items())
+    yield from ((f"companion/{name}", data) for name, data in unit.companions.items())
+    yield from ((f"laid/{file.path}", file.data) for file in (*unit.test_files, *unit.fixtures))
+    for mutant in unit.mutants:
         told = (
             mutant.tier,
             mutant.operator,
@@ -437,18 +411,8 @@ def _graded(
         )
         yield f"mutant/{mutant.id}", repr(told).encode()
         yield from ((f"mutant/{mutant.id}/{path}", data) for path, data in mutant.files.items())
-    for wheat in wheats:
+    for wheat in unit.wheats:
         yield from ((f"wheat/{wheat.id}/{path}", data) for path, data in wheat.files.items())
-    oracle = f"oracle/{unit}"
+    oracle = f"oracle/{unit.id}"
     if (tree.root / oracle).is_dir():
         yield from ((f"{oracle}/{path}", data) for path, data in tree.folder(oracle).items())
-
-
-def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
-    """SHA-256 over named parts in the order of their names."""
-    total = hashlib.sha256()
-    for name, data in sorted(parts):
-        for piece in (name.encode(), data):
-            total.update(len(piece).to_bytes(8, "big"))
-            total.update(piece)
-    return total.hexdigest()
