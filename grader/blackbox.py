@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader import wording
+from grader.source import last_name
 from grader.unit import Contract
 
 LIBRARY = "tinyllm"
+IMPORTERS = ("import_module", "__import__", "importorskip")
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,6 @@ def uncontracted(tree: ast.Module, contracts: Mapping[str, Contract]) -> tuple[U
     """Uses of modules and names without a contract, by line, each once a line."""
     uses = [*_imports(tree, contracts), *_attributes(tree, contracts)]
     return tuple(sorted(set(uses), key=lambda use: (use.line, use.message)))
-
-
-def promises(contract: Contract, name: str) -> bool:
-    return name in contract.names
 
 
 def _is_package(dotted: str, contracts: Mapping[str, Contract]) -> bool:
@@ -49,15 +47,8 @@ def _imports(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Us
                     yield from _module(alias.name, node.lineno, contracts)
             case ast.ImportFrom(level=0, module=str(module)) if _ours(module):
                 yield from _from(module, [alias.name for alias in node.names], node.lineno, contracts)
-            case ast.Call(args=[ast.Constant(value=str(text)), *_]) if _imports_by_text(node.func):
+            case ast.Call(args=[ast.Constant(value=str(text)), *_]) if last_name(node.func) in IMPORTERS:
                 yield from _module(text, node.lineno, contracts)
-
-
-def _imports_by_text(function: ast.expr) -> bool:
-    name = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-    return name in ("import_module", "__import__", "importorskip")
 
 
 def _module(dotted: str, line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
@@ -68,7 +59,7 @@ def _module(dotted: str, line: int, contracts: Mapping[str, Contract]) -> Iterat
 def _from(module: str, names: list[str], line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
     if module in contracts:
         for name in names:
-            if name != "*" and not promises(contracts[module], name):
+            if name != "*" and name not in contracts[module].names:
                 yield Use("blackbox_name", line, wording.blackbox_name(module, name))
     elif _is_package(module, contracts):
         for name in names:
@@ -100,7 +91,7 @@ def _look_up(dotted: str, rest: list[str], line: int, contracts: Mapping[str, Co
             dotted = f"{dotted}.{name}"
             continue
         if dotted in contracts:
-            if not promises(contracts[dotted], name):
+            if name not in contracts[dotted].names:
                 yield Use("blackbox_name", line, wording.blackbox_name(dotted, name))
         else:
             yield Use("blackbox_module", line, wording.blackbox_module(f"{dotted}.{name}"))

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader import wording
-from grader.blackbox import uncontracted
+from grader.blackbox import IMPORTERS, uncontracted
 from grader.interface import Class, Function, Interface, Parameter, read
-from grader.source import Unparsed, parse
+from grader.source import Unparsed, last_name, parse
 from grader.submission import Submission
 from grader.unit import Contract, Unit
 
@@ -200,17 +200,13 @@ def _dotted(node: ast.Attribute) -> str:
     return ".".join(reversed(parts))
 
 
-IMPORTERS = frozenset({"import_module", "__import__", "importorskip", "find_spec"})
+NAMES_BY_TEXT = (*IMPORTERS, "find_spec", "getattr")
 
 
 def _named_by_text(call: ast.Call) -> list[str]:
-    """Names given as text to importlib.import_module, __import__ and getattr."""
-    function = call.func
-    name = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
+    """Names given as text to an importer or to getattr."""
     texts = [arg.value for arg in call.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-    return texts if name in IMPORTERS or name == "getattr" else []
+    return texts if last_name(call.func) in NAMES_BY_TEXT else []
 
 
 def _own_names(tree: ast.Module) -> set[str]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from grader.source import statements
+from grader.source import last_name, statements
 
 
 @dataclass(frozen=True)
@@ -129,19 +129,13 @@ def _class(node: ast.ClassDef) -> Class:
 
 
 def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function | None:
-    decorators = {_last_name(decorator) for decorator in node.decorator_list}
+    decorators = {last_name(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list}
     if decorators & {"property", "cached_property", "setter", "deleter"}:
         return None
     parameters = _parameters(node.args)
     if "staticmethod" not in decorators and parameters and parameters[0].kind in ("positional", "positional_only"):
         parameters = parameters[1:]
     return Function(node.name, node.lineno, parameters)
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _parameters(args: ast.arguments) -> tuple[Parameter, ...]:

@@ -128,3 +128,8 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         for handler in getattr(node, "handlers", []):
             inner.extend(handler.body)
         waiting.extend(reversed(inner))
+
+
+def last_name(node: ast.expr) -> str:
+    """What a name as written ends in: "c" for c and for a.b.c, '' for anything that is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

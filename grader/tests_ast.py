@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from grader.source import Unparsed, parse, statements
+from grader.source import Unparsed, last_name, parse, statements
 from sandbox.records import File
+
+TEST_CASES = ("TestCase", "IsolatedAsyncioTestCase")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def _names(path: str, tree: ast.Module) -> Iterator[TestName]:
 
 def _class_names(prefix: str, path: str, node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[TestName]:
     family = _family(node, classes)
-    unittest_style = any(_is_test_case(base) for member in family for base in member.bases)
+    unittest_style = any(last_name(base) in TEST_CASES for member in family for base in member.bases)
     if not unittest_style and (not node.name.startswith("Test") or any(_has_init(member) for member in family)):
         return
     seen: set[str] = set()
@@ -82,11 +84,6 @@ def _family(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.Cl
             if isinstance(base, ast.Name) and (known := classes.get(base.id)) and known not in family:
                 family.append(known)
     return family
-
-
-def _is_test_case(base: ast.expr) -> bool:
-    name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
-    return name in ("TestCase", "IsolatedAsyncioTestCase")
 
 
 def _has_init(node: ast.ClassDef) -> bool:
