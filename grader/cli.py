@@ -29,6 +29,7 @@ from sandbox.process import ProcessSandbox
 from sandbox.records import Sandbox
 
 EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdict.REJECTED: 6}
+CLEAR_LINE = "\r\033[K"
 DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
 
 
@@ -73,13 +74,13 @@ def grade(
     """
     named, plain = _named(words)
     if not plain:
-        raise click.UsageError("Missing argument 'UNIT'.")
+        raise click.UsageError(wording.UNIT_MISSING)
     unit_id, *further = plain
     course = load_course(course_dir)
     unit = _unit(course, unit_id)
     for pair in named:
         if (stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
-            raise click.UsageError(f"No such option: --{stem}")
+            raise click.UsageError(wording.no_such_option(stem))
     about = About(
         id=uuid.uuid4().hex,
         course="local",
@@ -120,7 +121,7 @@ def _named(words: Sequence[str]) -> tuple[list[str], list[str]]:
         elif rest:
             pairs.append(f"{word[2:]}={rest.pop(0)}")
         else:
-            raise click.UsageError(f"{word} wants a file.")
+            raise click.UsageError(wording.option_wants_file(word))
     return pairs, plain
 
 
@@ -129,7 +130,7 @@ def _unit(course: Course, unit_id: str) -> Unit:
         if problem.unit == unit_id:
             raise click.UsageError(f"{problem.file}:{problem.line}: {problem.reason}")
     if unit_id not in course.units:
-        raise click.UsageError(f"There is no unit {unit_id}. Units: {', '.join(sorted(course.units)) or 'none'}.")
+        raise click.UsageError(wording.unit_unknown(unit_id, sorted(course.units)))
     return course.units[unit_id]
 
 
@@ -138,9 +139,9 @@ def _unit_files(pairs: Sequence[str]) -> dict[str, Upload]:
     for pair in pairs:
         stem, equals, name = pair.partition("=")
         if not equals or not stem or not name:
-            raise click.UsageError(f"--file wants STEM=FILE, not {pair}")
+            raise click.UsageError(wording.pair_malformed(pair))
         if stem in uploads:
-            raise click.UsageError(f"The file {stem} is given twice.")
+            raise click.UsageError(wording.file_given_twice(stem))
         [uploads[stem]] = local.read_paths(_existing([Path(name)]))
     return uploads
 
@@ -148,7 +149,7 @@ def _unit_files(pairs: Sequence[str]) -> dict[str, Upload]:
 def _existing(paths: Sequence[Path]) -> Sequence[Path]:
     for path in paths:
         if not path.exists():
-            raise click.UsageError(f"There is no file or folder {path}.")
+            raise click.UsageError(wording.path_missing(str(path)))
     return paths
 
 
@@ -162,23 +163,20 @@ def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
         yield ProcessSandbox(jobs=jobs)
 
 
-class _progress:
+@contextmanager
+def _progress(shown: bool) -> Iterator[Callable[[Progress], None]]:
     """One line on a terminal that says how far grading is; nothing anywhere else."""
 
-    def __init__(self, shown: bool) -> None:
-        self._shown = shown
-
-    def __enter__(self) -> Callable[[Progress], None]:
-        return self._show
-
-    def __exit__(self, *exception: object) -> None:
-        if self._shown:
-            click.echo("\r\033[K", nl=False, err=True)
-
-    def _show(self, progress: Progress) -> None:
-        if self._shown:
+    def show(progress: Progress) -> None:
+        if shown:
             phase = progress.phase.replace("_", " ")
-            click.echo(f"\r\033[K{phase} {progress.done}/{progress.total}", nl=False, err=True)
+            click.echo(f"{CLEAR_LINE}{phase} {progress.done}/{progress.total}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            click.echo(CLEAR_LINE, nl=False, err=True)
 
 
 def _finish(report: Report, form: str) -> None:

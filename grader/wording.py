@@ -546,3 +546,28 @@ def _count(count: int, noun: str) -> str:
 NOT_ISOLATED = (
     "Warning: --sandbox process runs the code without isolation, with all your rights. Use it for your own code only."
 )
+UNIT_MISSING = "Missing argument 'UNIT'."
+
+
+def no_such_option(name: str) -> str:
+    return f"No such option: --{name}"
+
+
+def option_wants_file(option: str) -> str:
+    return f"{option} wants a file."
+
+
+def unit_unknown(unit: str, known: Sequence[str]) -> str:
+    return f"There is no unit {unit}. Units: {', '.join(known) or 'none'}."
+
+
+def pair_malformed(pair: str) -> str:
+    return f"--file wants STEM=FILE, not {pair}"
+
+
+def file_given_twice(stem: str) -> str:
+    return f"The file {stem} is given twice."
+
+
+def path_missing(path: str) -> str:
+    return f"There is no file or folder {path}."

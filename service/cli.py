@@ -12,7 +12,7 @@ import click
 import sqlalchemy as sa
 
 from grader.units import load_course
-from service import accounts, database
+from service import accounts, database, wording
 from service.accounts import Role
 from service.processes import UNUSABLE, prepare, run_worker
 from service.serve import serve
@@ -75,9 +75,9 @@ def serve_command(
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
         if not settings.course.is_dir():
-            raise click.UsageError(f"There is no course tree at {settings.course}; name one with --course.")
+            raise click.UsageError(wording.course_tree_missing(settings.course))
         if settings.sandbox == "process":
-            click.echo("Warning: --sandbox process runs what is submitted without isolation.", err=True)
+            click.echo(wording.NOT_ISOLATED, err=True)
         prepare(settings)
         admit_admin(settings, dev_token)
         sys.exit(serve(settings, host, port, click.echo))
@@ -130,7 +130,7 @@ def token_group() -> None:
 def create_token(role: str, student: str | None, label: str, days: float | None, data: Path | None) -> None:
     """Print a new token. It is shown this once: the database holds only its hash."""
     if (role == Role.STUDENT) != bool(student):
-        raise click.UsageError("--role student needs --student NAME, and the other roles take none.")
+        raise click.UsageError(wording.ROLE_AND_STUDENT)
     secret, now = accounts.new_secret(), time.time()
     expires_at = now + days * SECONDS_PER_DAY if days is not None else None
     with transaction(data) as connection:
@@ -168,7 +168,7 @@ def revoke_token(token_id: str, data: Path | None) -> None:
     with transaction(data) as connection:
         known = accounts.revoke(connection, token_id, time.time())
     if not known:
-        raise click.ClickException(f"There is no token {token_id}; see 'autograder token list'.")
+        raise click.ClickException(wording.token_unknown(token_id))
 
 
 def admit_admin(settings: Settings, dev_token: str | None) -> None:
@@ -187,11 +187,11 @@ def admit_admin(settings: Settings, dev_token: str | None) -> None:
                 elif known.label == DEV_LABEL:
                     accounts.revive(connection, known.id)
                 else:
-                    raise click.UsageError("--dev-token is the token of another account; choose another.")
+                    raise click.UsageError(wording.DEV_TOKEN_TAKEN)
             elif not accounts.any_admin(connection, now):
                 secret = accounts.new_secret()
                 accounts.create(connection, secret=secret, role=Role.ADMIN, now=now, label="first start")
-                click.echo(f"Administrator's token, shown this once: {secret}")
+                click.echo(wording.admin_token(secret))
     finally:
         engine.dispose()
 

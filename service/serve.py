@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service import database
+from service import database, wording
 from service.processes import UNUSABLE
 from service.settings import Settings, to_environment
 
@@ -133,11 +133,11 @@ def _when_ready(host: str, port: int, stop: threading.Event, say: Callable[[str]
         while not stop.wait(0.2):
             ready, state = _readiness(f"{base}/readyz")
             if ready:
-                say(f"Serving at {base}")
+                say(wording.serving(base))
                 return
             if state and state != told:
                 told = state
-                say(f"Not ready yet: {state}")
+                say(wording.not_ready(state))
 
     threading.Thread(target=watch, name="ready", daemon=True).start()
 

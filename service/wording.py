@@ -1,6 +1,7 @@
 """Every sentence the service itself says: values go in, text that says what to do next comes out."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from grader.unit import Unit
 from service.accounts import Role
@@ -18,6 +19,7 @@ STUDENT_MISMATCH = (
 PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
 UPLOAD_BROKEN = "The connection closed before the upload was complete."
 WORKER_MISSING = "worker: none is running, so nothing is graded; start one with 'autograder worker'"
+WORKER_STARTING = "worker: starting"
 UNITS_MISSING = "course: no unit could be loaded; see the problems in /v1/units"
 
 
@@ -118,6 +120,37 @@ def not_waiting(status: Status) -> str:
 
 def database_missing(error: str) -> str:
     return f"database: it does not answer ({error})"
+
+
+def sandbox_missing(error: str) -> str:
+    return f"sandbox: {error}"
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+NOT_ISOLATED = "Warning: --sandbox process runs what is submitted without isolation."
+ROLE_AND_STUDENT = "--role student needs --student NAME, and the other roles take none."
+DEV_TOKEN_TAKEN = "--dev-token is the token of another account; choose another."
+
+
+def course_tree_missing(folder: Path) -> str:
+    return f"There is no course tree at {folder}; name one with --course."
+
+
+def serving(url: str) -> str:
+    return f"Serving at {url}"
+
+
+def not_ready(lacks: str) -> str:
+    return f"Not ready yet: {lacks}"
+
+
+def token_unknown(token_id: str) -> str:
+    return f"There is no token {token_id}; see 'autograder token list'."
+
+
+def admin_token(secret: str) -> str:
+    return f"Administrator's token, shown this once: {secret}"
 
 
 def _shown(text: str) -> str:

@@ -18,7 +18,7 @@ from grader.report import Report
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import runs, submissions
+from service import runs, submissions, wording
 from service.answers import moment
 from service.database import reading, writing
 from service.queue import Engine, Stopping
@@ -100,7 +100,7 @@ class GradingWorker:
         self._name = name
         self._stop = stop
         self._clock = clock
-        self._missing: tuple[str, ...] = ("worker: starting",)
+        self._missing: tuple[str, ...] = (wording.WORKER_STARTING,)
 
     def run(self, engine: Engine) -> None:
         """Grade until told to stop; then finish what runs, or hand it back, and leave nothing behind."""
@@ -153,7 +153,7 @@ class GradingWorker:
             runs.beat(connection, worker, self._clock())
 
     def _miss(self, error: SandboxError) -> None:
-        lack = f"sandbox: {error}"
+        lack = wording.sandbox_missing(str(error))
         if self._missing != (lack,):
             log.error("%s", lack)
         self._missing = (lack,)
