@@ -1,0 +1,29 @@
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("service", "grader", "sandbox")
+MODULES = sorted(
+    path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "versions" not in path.parts
+)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_a_module_opens_with_what_it_is_for(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text()))
+
+
+def test_the_architecture_lists_every_module_once() -> None:
+    listed: dict[str, list[str]] = {package: [] for package in PACKAGES}
+    package = ""
+    for row in (ROOT / "docs/architecture.md").read_text().splitlines():
+        if row.startswith("| "):
+            first, step, modules = (cell.strip() for cell in row.strip("|").split("|"))
+            package = first.strip("`") or package
+            listed.get(package, []).extend(re.findall(r"`(\w+)`", step + modules))
+    for package, names in listed.items():
+        there = [path.stem for path in (ROOT / package).glob("*.py") if path.stem != "__init__"]
+        assert sorted(names) == sorted(there)
