@@ -143,7 +143,7 @@ def run_own_unit(
     if any(problem.code in UNREADABLE for problem in problems):
         return None, None
     modules = plan.own_modules(unit, submission)
-    limits = plan.correct_limits(unit, policy)
+    limits = plan.budget_limits(unit, policy)
 
     def own_run(skip: tuple[str, ...] = ()) -> Run:
         return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
@@ -181,7 +181,7 @@ def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Pol
 
 def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy) -> tuple[SuiteSeen, SuiteSeen]:
     """The suite, uncounted, on the reference, and the forced failure: on a unit in which every call fails."""
-    limits = plan.correct_limits(unit, policy)
+    limits = plan.budget_limits(unit, policy)
 
     def run(variant: Variant, skip: tuple[str, ...] = ()) -> Run:
         modules = plan.variant_modules(unit, variant)

@@ -34,7 +34,7 @@ class Policy:
     mutant_time_margin: float = 2.0
     """a suite near its budget needs more than the most: never less than this many times its own time"""
     wall_per_cpu: float = 3.0
-    correct_wall_per_cpu: float = 1.5
+    budget_wall_per_cpu: float = 1.5
     total_seconds: float = 600.0
     resumes: int = 10
     """how often a run that a test ended is taken up again behind that test"""
@@ -199,14 +199,15 @@ def _environment() -> tuple[tuple[str, str], ...]:
     return (("TINYLLM_FIXTURES", "{dir}/fixtures"),)
 
 
-def correct_limits(unit: Unit, policy: Policy) -> Limits:
-    """For the suite on correct code: the unit's whole budget."""
+def budget_limits(unit: Unit, policy: Policy) -> Limits:
+    """For the suite before it meets mutants, and on the student's unit: the whole budget."""
     cpu = unit.budget_cpu_seconds
-    return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.correct_wall_per_cpu)
+    return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.budget_wall_per_cpu)
 
 
 def mutant_limits(suite_cpu_seconds: float, policy: Policy) -> Limits:
-    """For the suite on a mutant: a multiple of what it takes on the reference, within bounds."""
+    """For the suite on a mutant, and on the correct code among mutants: a multiple of what it takes on the reference,
+    within bounds."""
     cpu = policy.mutant_time_factor * suite_cpu_seconds
     cpu = min(max(cpu, policy.mutant_cpu_seconds_least), policy.mutant_cpu_seconds_most)
     cpu = max(cpu, policy.mutant_time_margin * suite_cpu_seconds)

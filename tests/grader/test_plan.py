@@ -62,7 +62,7 @@ def test_nothing_in_a_run_tells_which_variant_it_holds(unit: Unit) -> None:
             unit,
             suite.submission().tests,
             plan.variant_modules(unit, variant),
-            plan.correct_limits(unit, STANDARD),
+            plan.budget_limits(unit, STANDARD),
         )
         for variant in variants
     ]
@@ -100,7 +100,7 @@ def test_a_course_test_runs_by_itself_with_fixtures_and_helpers(unit: Unit) -> N
 
 def test_a_students_suite_lies_apart_from_the_courses_tests(unit: Unit) -> None:
     suite = SimulatedSuite(unit, ("test_a",))
-    run = plan.suite_run("r", unit, suite.submission().tests, (), plan.correct_limits(unit, STANDARD))
+    run = plan.suite_run("r", unit, suite.submission().tests, (), plan.budget_limits(unit, STANDARD))
     paths = {file.path for file in run.suite.files}
     assert "suite/test_mine.py" in paths and "suite/test_double.py" not in paths
 
