@@ -11,6 +11,7 @@ def test_split_and_merge_layout() -> None: ...
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from grader.course_file import text_of, tree_of
 from grader.errors import LoadError
@@ -40,12 +41,12 @@ def read(files: Mapping[str, bytes], folder: str) -> tuple[CourseTest, ...]:
 def _tests(tree: ast.Module) -> Iterator[_Function]:
     for node in statements(tree.body):
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (inner for inner in statements(node.body) if _is_test(inner))  # type: ignore[misc]
+            yield from filter(_is_test, statements(node.body))
         elif _is_test(node):
-            yield node  # type: ignore[misc]
+            yield node
 
 
-def _is_test(node: ast.stmt) -> bool:
+def _is_test(node: ast.stmt) -> TypeGuard[_Function]:
     return isinstance(node, _Function) and node.name.startswith("test_")
 
 

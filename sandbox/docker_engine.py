@@ -11,7 +11,7 @@ import queue
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ class DockerSandbox:
 class Pool:
     """Keeps `size` stations ready; a thread opens new ones as they are taken."""
 
-    def __init__(self, open_station: Any, size: int) -> None:
+    def __init__(self, open_station: Callable[[], Station], size: int) -> None:
         self._open = open_station
         self._ready: queue.SimpleQueue[Station] = queue.SimpleQueue()
         self._wanted = threading.Semaphore(size)
@@ -127,7 +127,7 @@ class Pool:
         try:
             station = self._ready.get_nowait()
         except queue.Empty:
-            return self._open()  # type: ignore[no-any-return]
+            return self._open()
         self._wanted.release()
         return station
 
