@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# Makes the base image autograder-base:bookworm (Debian with Python, nothing else) with debootstrap, for machines
-# that cannot pull an image. Does nothing when the image is there.
+# Prints the image to build on: the one that is named, if it is here or can be pulled. Otherwise it is
+# autograder-base:bookworm (Debian with Python, nothing else), which is made with debootstrap if it is not there yet.
 set -euo pipefail
 
-TAG="${AUTOGRADER_BASE_TAG:-autograder-base:bookworm}"
+wanted="$1"
+TAG=autograder-base:bookworm
+exec 3>&1 1>&2 # what is being done goes to standard error
 
-if docker image inspect "$TAG" >/dev/null 2>&1; then
-    echo "base: $TAG is there already"
+is_here() { docker image inspect "$1" >/dev/null 2>&1; }
+
+if is_here "$wanted" || docker pull --quiet "$wanted" >/dev/null 2>&1; then
+    echo "$wanted" >&3
+    exit 0
+fi
+echo "base: $wanted cannot be pulled; building on $TAG"
+if is_here "$TAG"; then
+    echo "$TAG" >&3
     exit 0
 fi
 
@@ -47,4 +56,4 @@ rm -f "$tree.log"
 echo "base: importing it as $TAG"
 "${as_root[@]}" tar -C "$tree" --numeric-owner --exclude=./var/cache/apt/archives/*.deb \
     --exclude=./var/lib/apt/lists/* -cf - . | docker import --change 'ENV PATH=/usr/local/bin:/usr/bin:/bin' - "$TAG" >/dev/null
-echo "base: $TAG is ready"
+echo "$TAG" >&3

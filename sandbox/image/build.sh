@@ -6,7 +6,6 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 package="$(dirname "$here")"
 base="${BASE:-python:3.11-slim-bookworm}"
-python="${PYTHON:-python3}"
 
 inputs() {
     echo "$here/Dockerfile"
@@ -38,12 +37,7 @@ context="$(mktemp -d)"
 trap 'rm -rf "$context"' EXIT
 
 echo "image: fetching wheels"
-machine="$(uname -m)"
-"$python" -m pip download -qq --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes \
-    --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
-    --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
-    --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" \
-    --dest "$context/wheels" --requirement "$here/requirements.lock"
+"$here/wheels.sh" "$here/requirements.lock" "$context/wheels"
 
 echo "image: laying out the build context"
 cp "$here/Dockerfile" "$here/requirements.lock" "$context/"
@@ -51,15 +45,7 @@ mkdir -p "$context/sandbox"
 cp "$package/__init__.py" "$package/wire.py" "$context/sandbox/"
 (cd "$package" && find inside -name '*.py' | tar -cf - -T -) | tar -C "$context/sandbox" -xf -
 
-if ! docker image inspect "$base" >/dev/null 2>&1; then
-    echo "image: pulling $base"
-    if ! docker pull --quiet "$base" >/dev/null 2>&1; then
-        echo "image: $base cannot be pulled; making a base instead"
-        AUTOGRADER_BASE_TAG=autograder-base:bookworm "$here/base.sh"
-        base=autograder-base:bookworm
-    fi
-fi
-
+base="$("$here/base.sh" "$base")"
 echo "image: building on $base"
 if ! docker build --network none --build-arg "BASE=$base" --tag "$tag" "$context" >"$context/build.log" 2>&1; then
     echo "image: the build failed; the end of its log:" >&2
