@@ -4,7 +4,7 @@ Nothing is written to disk, and a body over the limit is refused when it passes 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
 from fastapi import Request
@@ -32,6 +32,10 @@ class Form:
 
 class _InMemory(MultiPartParser):
     spool_max_size = 2**31  # the body's own limit is far below: never spool to disk
+    ended = False
+
+    def on_end(self) -> None:
+        self.ended = True
 
 
 async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -> Form:
@@ -48,7 +52,7 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
         raise _too_large(max_body_bytes)
     parser = _InMemory(
         request.headers,
-        _counted(request, max_body_bytes),
+        _counted(request, max_body_bytes, lambda: parser.ended),
         max_files=MAX_FILES,
         max_fields=MAX_FIELDS,
         max_part_size=MAX_FIELD_BYTES,
@@ -75,13 +79,17 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
     return Form(files, fields)
 
 
-async def _counted(request: Request, max_body_bytes: int) -> AsyncGenerator[bytes, None]:
+async def _counted(request: Request, max_body_bytes: int, ended: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
+    """The body's chunks; at its end `ended` tells whether the parser has seen the last boundary."""
     seen = 0
     async for chunk in request.stream():
         seen += len(chunk)
         if seen > max_body_bytes:
             raise _too_large(max_body_bytes)
         yield chunk
+    if not ended():
+        # The parser drops a part that does not end: what is left would be graded as if it were all.
+        raise Problem(400, "upload_broken", wording.UPLOAD_BROKEN)
 
 
 def _too_large(max_body_bytes: int) -> Problem:

@@ -17,7 +17,7 @@ STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
 )
 PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
-UPLOAD_BROKEN = "The connection closed before the upload was complete."
+UPLOAD_BROKEN = "The upload ended before it was complete. Send it again."
 WORKER_MISSING = "worker: none is running, so nothing is graded; start one with 'autograder worker'"
 WORKER_STARTING = "worker: starting"
 UNITS_MISSING = "course: no unit could be loaded; see the problems in /v1/units"

@@ -31,6 +31,20 @@ def test_a_body_made_by_hand_is_taken_in(bench):
     assert send_raw(bench, GOOD).status_code == 202
 
 
+def test_a_body_that_ends_too_early_is_not_taken_for_a_smaller_one(bench):
+    whole = GOOD[:-2]
+    parts = body([('name="tests"; filename="test_b.py"', b"x = 1")])
+    for cut in (whole.removesuffix(b"--"), whole.removesuffix(b"--") + parts[12:40], GOOD[:90], b""):
+        answer = send_raw(bench, cut)
+        assert (answer.status_code, answer.json()["code"]) == (400, "upload_broken"), cut
+    assert bench.rows(tables.submissions) == []
+
+
+def test_what_follows_the_last_part_does_not_matter(bench):
+    assert send_raw(bench, GOOD + b"\r\nan epilogue\r\n").status_code == 202
+    assert send_raw(bench, GOOD[:-2], 'Multipart/Form-Data; Boundary="frontier"').status_code == 202
+
+
 def test_a_refused_upload_is_a_422_with_intakes_code_and_path_and_nothing_is_stored(bench):
     answer = send(bench, [("twice", ("twice.py", b"\xff")), ("tests", ("test_a.py", b""))])
     assert answer.status_code == 422
