@@ -32,6 +32,7 @@ RETRY_SECONDS = 2
 FIRST_POLL_SECONDS = 0.05
 LAST_POLL_SECONDS = 0.25
 NAME_CHARS = 128
+STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
 
 
 class Format(StrEnum):
@@ -341,8 +342,8 @@ def class_submissions(
     account: Teacher,
     unit: Wanted,
     service: Served,
-    student: Annotated[str | None, Query(max_length=NAME_CHARS)] = None,
-    course: Annotated[str | None, Query(max_length=64)] = None,
+    student: Annotated[str | None, Query(max_length=NAME_CHARS, pattern=STORABLE)] = None,
+    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
     verdict: Verdict | None = None,
     status: runs.Status | None = None,
     sort: listing.Sort = listing.Sort.NEWEST,
@@ -369,7 +370,7 @@ def class_stats(
     account: Teacher,
     unit: Wanted,
     service: Served,
-    course: Annotated[str | None, Query(max_length=64)] = None,
+    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
 ) -> answers.StatsAnswer:
     with reading(service.engine) as connection:
         return listing.stats(connection, unit.id, course)

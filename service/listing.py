@@ -6,6 +6,7 @@ Pages are by key, not by number: a page continues after the last row of the one 
 import base64
 import binascii
 import json
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -187,8 +188,11 @@ def _read_cursor(cursor: str, sort: Sort) -> tuple[float, str]:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         made_for, value, last_id = json.loads(text)
+        number = float(value)
         if made_for != sort.value or not isinstance(last_id, str):
             raise BadCursor("the page's key belongs to another order")
-        return float(value), last_id
-    except (binascii.Error, ValueError, TypeError, RecursionError) as error:
+        if not (math.isfinite(number) and last_id.isascii() and last_id.isprintable()):
+            raise BadCursor("the page's key holds what no database compares")
+        return number, last_id
+    except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadCursor("the page's key is none of ours") from error

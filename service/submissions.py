@@ -98,6 +98,8 @@ def add(
 
 
 def find(connection: sa.Connection, submission_id: str) -> Stored | None:
+    if "\0" in submission_id:  # PostgreSQL refuses to compare it
+        return None
     query = sa.select(submissions).where(submissions.c.id == submission_id)
     row = connection.execute(query).one_or_none()
     return _stored(row) if row is not None else None

@@ -1,6 +1,10 @@
+import base64
+
 import pytest
 
 from grader.report import Verdict
+from service import listing
+from service.database import reading
 from service.worker import FakeGrading
 from tests.service import samples
 
@@ -95,6 +99,32 @@ def test_a_page_is_not_moved_by_what_arrives_meanwhile(klass):
 def test_a_key_of_somebody_elses_making_is_refused(bench, cursor):
     answer = bench.get(f"/v1/units/L0.0/submissions?after={cursor}", "teacher")
     assert (answer.status_code, answer.json()["code"]) == (422, "page_unknown")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        '["-received_at", 1, "\\ud800"]',
+        '["-received_at", 1, "\\u0000"]',
+        '["-received_at", NaN, "a"]',
+        '["-received_at", 1e999, "a"]',
+        f'["-received_at", {"9" * 400}, "a"]',
+        '["-received_at", 1, ["a"]]',
+    ],
+)
+def test_a_key_that_no_database_can_compare_is_refused(klass, key):
+    cursor = base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
+    with reading(klass.engine) as connection, pytest.raises(listing.BadCursor):
+        listing.page(connection, listing.Filter("L0.0"), listing.Sort.NEWEST, 10, cursor)
+
+
+@pytest.mark.parametrize("query", ["submissions?student=%00", "submissions?course=a%00", "stats?course=%00"])
+def test_a_filter_that_no_database_can_compare_is_a_422(bench, query):
+    assert bench.get(f"/v1/units/L0.0/{query}", "teacher").status_code == 422
+
+
+def test_an_id_that_no_database_can_compare_is_of_no_submission(bench):
+    assert bench.get("/v1/submissions/%00", "teacher").status_code == 404
 
 
 def test_a_key_for_another_order_is_refused(klass):
