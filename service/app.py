@@ -29,6 +29,7 @@ def create_app(service: Service) -> FastAPI:
         version="1",
         docs_url=None,  # the usual viewers load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # curl does not follow, and would end well with nothing said
     )
     app.state.service = service
     problems.install(app)
@@ -49,6 +50,8 @@ class Headers:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # what GET would answer; the server leaves the body out
+            scope = {**scope, "method": "GET"}
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 

@@ -18,6 +18,8 @@ def problem_of(answer):
         ("GET", "/v1/nothing", 404, "not_found"),
         ("GET", "/v1", 404, "not_found"),
         ("PUT", "/v1/units", 405, "method_not_allowed"),
+        ("GET", "/v1/units/", 404, "not_found"),
+        ("POST", "/v1/units/L0.0/submissions/", 404, "not_found"),
         ("GET", "/v1/units/L9.9", 404, "unit_unknown"),
         ("GET", "/v1/submissions/1", 401, "token_missing"),
     ],
@@ -31,6 +33,12 @@ def test_errors_of_the_api_are_problems(bench, method, path, status, code):
 
 def test_a_wrong_method_says_which_are_possible(bench):
     assert "GET" in bench.client.request("PUT", "/v1/units").headers["Allow"]
+
+
+@pytest.mark.parametrize("path", ["/livez", "/v1/units", "/v1/nothing", "/"])
+def test_head_answers_as_get_does(bench, path):
+    head, get = (bench.client.request(method, path) for method in ("HEAD", "GET"))
+    assert (head.status_code, head.headers["content-type"]) == (get.status_code, get.headers["content-type"])
 
 
 def test_a_browser_on_a_wrong_page_gets_a_page(bench):
