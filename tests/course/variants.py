@@ -11,7 +11,6 @@ import contextlib
 import csv
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,15 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader import patches
+
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = ROOT / "course"
+UNIT = "python/tinyllm/xfmr/mha.py"
 REFERENCE = ROOT / "tinyllm/xfmr/mha.py"
 COURSE_TESTS = COURSE / "tests/L5.3"
 STAFF_SUITE = COURSE / "ref/learner-tests/L5.3/python/tests/l5-3-mha"
 JOBS = 2
 CPU_SECONDS = 30  # of one run; a mutant that hangs is killed by the kernel
-
-HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
@@ -46,40 +46,17 @@ def manifest() -> list[dict[str, str]]:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def apply_patch(source: str, patch: str) -> str:
-    """`source` after a unified diff of one file; ValueError unless every line of context is exactly in its place."""
-    old, new, at = source.splitlines(keepends=True), [], 0
-    left_old = left_new = 0
-    for line in patch.splitlines(keepends=True)[2:]:
-        if not (left_old or left_new):
-            found = HUNK.match(line)
-            if found is None:
-                raise ValueError(f"not a hunk header: {line!r}")
-            start, left_old, left_new = int(found[1]) - 1, int(found[2] or 1), int(found[4] or 1)
-            new += old[at:start]
-            at = start
-            continue
-        if line[0] in " -":
-            if at >= len(old) or old[at] != line[1:]:
-                raise ValueError(f"line {at + 1} is not {line[1:]!r}")
-            at, left_old = at + 1, left_old - 1
-        if line[0] in " +":
-            new.append(line[1:])
-            left_new -= 1
-    if left_old or left_new:
-        raise ValueError("the last hunk is shorter than its header says")
-    return "".join(new + old[at:])
-
-
 def sources() -> dict[str, str]:
     """mha.py of every variant: `reference`, `w01`… and the mutants' ids."""
-    reference = REFERENCE.read_text()
     wheats = {path.name[:3]: path.read_text() for path in sorted((COURSE / "wheats/L5.3").glob("w*.py"))}
-    mutants = {
-        row["mid"]: apply_patch(reference, (COURSE / f"mutants/L5.3/{row['mid']}.patch").read_text())
-        for row in manifest()
-    }
-    return {"reference": reference, **wheats, **mutants}
+    mutants = {row["mid"]: mutant(row["mid"]) for row in manifest()}
+    return {"reference": REFERENCE.read_text(), **wheats, **mutants}
+
+
+def mutant(mid: str) -> str:
+    """mha.py with one planted fault."""
+    patch = (COURSE / f"mutants/L5.3/{mid}.patch").read_bytes()
+    return patches.apply(patch, {UNIT: REFERENCE.read_bytes()})[UNIT].decode()
 
 
 def run_suite(suite: Path, variants: Mapping[str, str], tests: Sequence[str] = ()) -> dict[str, Run]:
