@@ -6,6 +6,7 @@ The order of evidence: our own kill, the kernel's for memory, the record, the wa
 import signal
 from dataclasses import dataclass
 
+from sandbox.answers import DecodedAnswers
 from sandbox.decode import Decoded
 from sandbox.records import Ending, EndingKind, ItemOutcome, Limits
 
@@ -30,7 +31,9 @@ class Evidence:
     alone: bool = True
 
 
-def ending_of(evidence: Evidence, decoded: Decoded, limits: Limits, stop_at_first_failure: bool = False) -> Ending:
+def ending_of(
+    evidence: Evidence, decoded: Decoded | DecodedAnswers, limits: Limits, stop_at_first_failure: bool = False
+) -> Ending:
     item = decoded.running
     whole = whole_record(decoded, stop_at_first_failure)
     if evidence.reason and not (whole and evidence.status == 0):
@@ -47,8 +50,10 @@ def ending_of(evidence: Evidence, decoded: Decoded, limits: Limits, stop_at_firs
     return left_early(evidence, decoded, limits)
 
 
-def whole_record(decoded: Decoded, stop_at_first_failure: bool) -> bool:
-    """Whether the record says that pytest went to its end, and nothing in it speaks against that."""
+def whole_record(decoded: Decoded | DecodedAnswers, stop_at_first_failure: bool) -> bool:
+    """Whether the record says that the task went to its end, and nothing in it speaks against that."""
+    if isinstance(decoded, DecodedAnswers):
+        return decoded.ended and not decoded.problem
     end = decoded.end
     if end is None or decoded.problem or decoded.running is not None:
         return False
@@ -58,7 +63,7 @@ def whole_record(decoded: Decoded, stop_at_first_failure: bool) -> bool:
     return end.ran == end.selected or (stop_at_first_failure and failed and end.ran < end.selected)
 
 
-def left_early(evidence: Evidence, decoded: Decoded, limits: Limits) -> Ending:
+def left_early(evidence: Evidence, decoded: Decoded | DecodedAnswers, limits: Limits) -> Ending:
     """The process left before its record was whole, and not by our hand."""
     item, status = decoded.running, evidence.status
     if -status in (signal.SIGXCPU, signal.SIGKILL) and evidence.cpu_seconds >= limits.cpu_seconds:
@@ -98,8 +103,8 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def reason_of(decoded: Decoded) -> str:
-    end = decoded.end
+def reason_of(decoded: Decoded | DecodedAnswers) -> str:
+    end = None if isinstance(decoded, DecodedAnswers) else decoded.end
     if end is None:
         return "the process left without the end of its record"
     if end.interrupted:

@@ -3,20 +3,33 @@
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from sandbox.records import File, Module, Run
+from sandbox.records import Drive, File, Module, Run, Suite
 from sandbox.wire import encode
 
 
 def package_of(run: Run) -> bytes:
     """Raises ValueError for a path that leaves the run's directory, or appears twice."""
-    suite = run.suite
+    if isinstance(run.task, Drive):
+        return package_of_drive(run.task, run.modules)
+    return package_of_suite(run.task, run.modules)
+
+
+def package_of_drive(drive: Drive, modules: Sequence[Module]) -> bytes:
+    header = {
+        "modules": descriptions(modules),
+        "drive": {"unit": drive.unit, "driver": len(drive.driver), "cases": [len(case) for case in drive.cases]},
+    }
+    return encode(header, sources(modules) + drive.driver + b"".join(drive.cases))
+
+
+def package_of_suite(suite: Suite, modules: Sequence[Module]) -> bytes:
     for file in suite.files:
         check_path(file.path)
     if len({PurePosixPath(file.path) for file in suite.files}) != len(suite.files):
         raise ValueError("two files of one path")
     header = {
         "files": [[file.path, len(file.data)] for file in suite.files],
-        "modules": descriptions(run.modules),
+        "modules": descriptions(modules),
         "suite": {
             "root": suite.root,
             "only": list(suite.only),
@@ -27,7 +40,7 @@ def package_of(run: Run) -> bytes:
             "messages": suite.messages,
         },
     }
-    return encode(header, joined(suite.files) + sources(run.modules))
+    return encode(header, joined(suite.files) + sources(modules))
 
 
 def package_of_modules(modules: Sequence[Module]) -> bytes:

@@ -1,14 +1,16 @@
 """The values that cross the sandbox's border: what is to run goes in, what happened comes out.
 
-A `Sandbox` opens a `Session` for one submission. A session makes `Run`s: each is one pytest run in a fresh process
-with its own files and its own version of the modules under test, and ends in one `RunResult`.
+A `Sandbox` opens a `Session` for one submission. A session makes `Run`s: each is one task (a pytest suite, or a drive)
+in a fresh process with its own files and its own version of the modules under test, and ends in one `RunResult`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+from sandbox.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,37 @@ class Suite:
 
 
 @dataclass(frozen=True)
+class Drive:
+    """Calls of ours into a module under test, whose answers are compared outside.
+
+    `driver` is source with a function `drive(unit, case)` that returns arrays by name; it is executed in the run,
+    beside `unit`, the module of that name. Each of `cases` is a frame (`sandbox.wire`): header {"case": object,
+    "arrays": description}, body the arrays (`sandbox.arrays`). Whatever is in driver and cases, the unit can read.
+    """
+
+    driver: bytes
+    unit: str
+    cases: tuple[bytes, ...]
+
+
+Task = Suite | Drive
+
+
+@dataclass(frozen=True)
 class Run:
-    """One suite against one version of the modules under test. `id` is ours; code inside the run never sees it."""
+    """One task on one version of the modules under test. `id` is ours; code inside the run never sees it."""
 
     id: str
-    suite: Suite
+    task: Task
     modules: tuple[Module, ...]
     limits: Limits = Limits()
+
+    @property
+    def suite(self) -> Suite:
+        """The task of a run that is known to be a suite; TypeError for a drive."""
+        if not isinstance(self.task, Suite):
+            raise TypeError("this run is no suite")
+        return self.task
 
 
 class EndingKind(StrEnum):
@@ -102,7 +128,7 @@ class EndingKind(StrEnum):
 @dataclass(frozen=True)
 class Ending:
     """How a run ended. `limit` is the limit it met and `seen` what was measured (bytes, seconds, count, signal or exit
-    code, by kind); `item` is the node id of the test that was running."""
+    code, by kind); `item` is the node id of the test that was running, or of a drive the number of the case."""
 
     kind: EndingKind
     item: str | None = None
@@ -176,6 +202,15 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What the driver returned for the case of this number, or the exception (type and text, capped) that left it."""
+
+    case: int
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Stream:
     """A captured stream: head and tail of what was written, as text with replacement characters."""
 
@@ -193,7 +228,8 @@ class Usage:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What became of one run. `record` holds every outcome reported before the end, however the run ended."""
+    """What became of one run. `record` holds every outcome reported before the end, however the run ended; `answers`
+    those of a drive, for the first cases in order."""
 
     run_id: str
     ending: Ending
@@ -201,6 +237,7 @@ class RunResult:
     stdout: Stream = field(default_factory=Stream)
     stderr: Stream = field(default_factory=Stream)
     usage: Usage = field(default_factory=Usage)
+    answers: tuple[Answer, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 
+from sandbox.answers import decode_answers
 from sandbox.decode import decode_record
 from sandbox.ending import Evidence, ending_of
 from sandbox.errors import EngineFailed, SandboxError
 from sandbox.package import package_of
-from sandbox.records import Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
-from sandbox.station import Lost, Station
+from sandbox.records import Drive, Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
+from sandbox.station import Loss, Lost, Station
 from sandbox.wire import Header, WireError, expect
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class StationSession:
     ) -> None:
         self._open_station = open_station
         self._preload = tuple(preload)
-        self._jobs = jobs
+        self.jobs = jobs
         self._deadline = time.monotonic() + deadline_seconds
         self._cancelled = False
         self._seq = count(1)
@@ -66,13 +67,9 @@ class StationSession:
             station.line.kill()
 
     def close(self) -> None:
-        self._drop_station()
+        self.lose_station()
 
     # For the batch.
-
-    @property
-    def jobs(self) -> int:
-        return self._jobs
 
     def left_seconds(self) -> float:
         return self._deadline - time.monotonic()
@@ -86,10 +83,6 @@ class StationSession:
     def receive(self, until: float) -> tuple[Header, bytes]:
         return self._ready_station().receive("result", until)
 
-    def lose_station(self) -> tuple[bool, str]:
-        """Give the station up; returns whether it ran out of memory, and words for the log."""
-        return self._drop_station()
-
     def _ready_station(self) -> Station:
         if self._station is None:
             for attempt in (1, 2):
@@ -100,11 +93,13 @@ class StationSession:
                         self._station.preload(self._preload)
                     break
                 except Lost as error:
-                    _, text = self._drop_station()
+                    loss = self.lose_station()
                     if attempt == 2:
-                        raise EngineFailed(f"the sandbox was lost while it was prepared: {error}; {text}") from error
+                        raise EngineFailed(
+                            f"the sandbox was lost while it was prepared: {error}; {loss.text}"
+                        ) from error
                 except BaseException:
-                    self._drop_station()
+                    self.lose_station()
                     raise
         self._refuse_if_cancelled()
         assert self._station is not None
@@ -114,12 +109,10 @@ class StationSession:
         if self._cancelled:
             raise SandboxError("the session was cancelled")
 
-    def _drop_station(self) -> tuple[bool, str]:
+    def lose_station(self) -> Loss:
+        """Give the station up, if there is one."""
         station, self._station = self._station, None
-        if station is None:
-            return False, ""
-        loss = station.line.close()
-        return loss.out_of_memory, loss.text
+        return Loss(False, "") if station is None else station.line.close()
 
 
 class Batch:
@@ -187,20 +180,20 @@ class Batch:
     def _recover(self, error: Lost) -> None:
         """The station is lost: runs that were being made are made again, alone, in another."""
         alone = len(self._flying) == 1
-        out_of_memory, text = self._session.lose_station()
-        LOG.warning("lost a sandbox with %d runs in it: %s; %s", len(self._flying), error, text)
+        loss = self._session.lose_station()
+        LOG.warning("lost a sandbox with %d runs in it: %s; %s", len(self._flying), error, loss.text)
         if not self._flying:
-            raise EngineFailed(f"the sandbox was lost between runs: {error}; {text}") from error
+            raise EngineFailed(f"the sandbox was lost between runs: {error}; {loss.text}") from error
         for flight in self._flying.values():
             self._losses[flight.index] += alone
             if self._losses[flight.index] < LOSSES_ALONE:
                 self._alone.append(flight.index)
-            elif out_of_memory:
+            elif loss.out_of_memory:
                 run = self._runs[flight.index]
                 ending = Ending(EndingKind.MEMORY, limit=run.limits.memory_bytes, detail="the container ran out")
                 self._keep(flight.index, RunResult(run.id, ending))
             else:
-                raise EngineFailed(f"the sandbox was lost twice with one run: {error}; {text}") from error
+                raise EngineFailed(f"the sandbox was lost twice with one run: {error}; {loss.text}") from error
         self._flying.clear()
 
     def _keep(self, index: int, result: RunResult) -> None:
@@ -251,12 +244,14 @@ def stream_of(total: int, head: bytes, tail: bytes) -> Stream:
 
 
 def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stderr: Stream) -> RunResult:
+    """The result of a run, from what was seen and captured. Raises EngineFailed where it was ours that failed."""
+    usage = Usage(evidence.cpu_seconds, evidence.wall_seconds, evidence.peak_memory_bytes)
+    if isinstance(run.task, Drive):
+        answered = decode_answers(record, len(run.task.cases))
+        if answered.broken:
+            raise EngineFailed(f"a driver cannot be loaded in the sandbox: {answered.broken}")
+        ending = ending_of(evidence, answered, run.limits)
+        return RunResult(run.id, ending, stdout=stdout, stderr=stderr, usage=usage, answers=answered.answers)
     decoded = decode_record(record)
-    return RunResult(
-        run_id=run.id,
-        ending=ending_of(evidence, decoded, run.limits, run.suite.stop_at_first_failure),
-        record=decoded.record,
-        stdout=stdout,
-        stderr=stderr,
-        usage=Usage(evidence.cpu_seconds, evidence.wall_seconds, evidence.peak_memory_bytes),
-    )
+    ending = ending_of(evidence, decoded, run.limits, run.task.stop_at_first_failure)
+    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage)

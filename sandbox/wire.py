@@ -11,7 +11,8 @@ The protocol, over the supervisor's stdin and stdout:
                                body: a package
 
 A package is a frame again, which the supervisor passes on unread: what a child is to run, for the child alone.
-A run's record is lines of JSON which the supervisor does not read either; `decode.py` does, on the host.
+A run's record (lines of JSON, or of a drive frames) the supervisor does not read either; `decode.py` and `answers.py`
+do, on the host.
 End of file on stdin ends the supervisor and everything in its container.
 
 Both sides use this module, so it needs nothing but the standard library. Whatever is unexpected raises WireError.
@@ -111,9 +112,9 @@ def expect(header: Header, **types: type) -> Header:
 
 
 def source_digest(package: Path) -> str:
-    """Digest of the code that both sides must share: this module and `inside/`."""
+    """Digest of the code that both sides must share: this module, `arrays.py` and `inside/`."""
     digest = hashlib.sha256()
-    for path in sorted([package / "wire.py", *(package / "inside").rglob("*.py")]):
+    for path in sorted([package / "arrays.py", package / "wire.py", *(package / "inside").rglob("*.py")]):
         data = path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()} {len(data)}\n".encode() + data)
     return digest.hexdigest()

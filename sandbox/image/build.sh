@@ -11,6 +11,7 @@ inputs() {
     echo "$here/Dockerfile"
     echo "$here/requirements.lock"
     echo "$package/__init__.py"
+    echo "$package/arrays.py"
     echo "$package/wire.py"
     find "$package/inside" -name '*.py' | LC_ALL=C sort
 }
@@ -42,7 +43,7 @@ echo "image: fetching wheels"
 echo "image: laying out the build context"
 cp "$here/Dockerfile" "$here/requirements.lock" "$context/"
 mkdir -p "$context/sandbox"
-cp "$package/__init__.py" "$package/wire.py" "$context/sandbox/"
+cp "$package/__init__.py" "$package/arrays.py" "$package/wire.py" "$context/sandbox/"
 (cd "$package" && find inside -name '*.py' | tar -cf - -T -) | tar -C "$context/sandbox" -xf -
 
 base="$("$here/base.sh" "$base")"

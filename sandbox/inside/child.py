@@ -1,4 +1,4 @@
-"""One run: a fork of the template gives up its rights, receives what to run, runs pytest on it and leaves.
+"""One run: a fork of the template gives up its rights, receives what to run, runs pytest or a drive, and leaves.
 
 Everything from `enter` on is done before the run's files and modules are received; nothing of theirs is in
 memory until this process can no longer reach anything that is not its own.
@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import hypothesis
 import numpy
 
+from sandbox.inside.drive import run_drive
 from sandbox.inside.modules import MemoryFinder, Source
 from sandbox.inside.pytest_session import PreparedSession, needs_fresh, run_afresh
 from sandbox.inside.recorder import Place, Recorder, Task
@@ -46,7 +48,10 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
         enter(order, directory)
         header, body = decode(read_all(PACKAGE_FD))
         os.close(PACKAGE_FD)
-        status = run_suite(header, body, finder, prepared)
+        if "drive" in header:
+            status = run_calls(header, body, finder, directory)
+        else:
+            status = run_suite(header, body, finder, prepared)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
@@ -119,7 +124,7 @@ def run_suite(header: Header, body: bytes, finder: MemoryFinder, prepared: Prepa
     finder.install(sources_of(header, blobs))
     root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
-    prepare_process(directory, suite)
+    prepare_process(directory, suite["environment"], suite["path_dirs"])
     if not suite["messages"]:
         hypothesis.settings.load_profile("autograder-brief")
     task = Task(
@@ -143,15 +148,28 @@ def run_suite(header: Header, body: bytes, finder: MemoryFinder, prepared: Prepa
     return 0
 
 
-def prepare_process(directory: str, suite: dict[str, Any]) -> None:
+def run_calls(header: Header, body: bytes, finder: MemoryFinder, directory: str) -> int:
+    """Install the modules, drive the unit; returns the process's exit code: 0 if the record is whole."""
+    blobs, drive = Blobs(body), header["drive"]
+    finder.install(sources_of(header, blobs))
+    driver = blobs.take(drive["driver"])
+    cases = [blobs.take(size) for size in drive["cases"]]
+    prepare_process(directory)
+    place = Place(directory, f"{directory}/suite", frozenset(finder.visible))
+    run_drive(driver, "driver.py", drive["unit"], cases, place, write_record)
+    flush_streams()
+    return 0
+
+
+def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = (), path_dirs: Sequence[str] = ()) -> None:
     """The environment, paths and generators that every run starts with."""
-    environment = {name: value.replace("{dir}", directory) for name, value in suite["environment"]}
+    environment = {name: value.replace("{dir}", directory) for name, value in variables}
     own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     kept = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
     os.environ.clear()
     os.environ.update({**kept, **own, **environment})
     tempfile.tempdir = None
-    sys.path += [f"{directory}/{path}" for path in suite["path_dirs"]]
+    sys.path += [f"{directory}/{path}" for path in path_dirs]
     random.seed(0)
     numpy.random.seed(0)
 

@@ -245,7 +245,7 @@ def test_where_names_a_module_only_if_it_may_be_seen(outcome_of: RunOne, visible
 def test_where_passes_over_helpers_that_lie_beside_the_suite(session: Session, run_of: MakeRun) -> None:
     run = run_of("from checks import check\ndef test_it():\n    check(3)\n", path_dirs=("lib",))
     helper = File("lib/checks.py", b"def check(x):\n    assert x == 4, 'not four'\n")
-    run = replace(run, suite=replace(run.suite, files=(*run.suite.files, helper)))
+    run = replace(run, task=replace(run.suite, files=(*run.suite.files, helper)))
     ((item,),) = (result.record.items for result in session.run([run]))
     assert (item.message.partition("\n")[0], item.where) == ("AssertionError: not four", "test_it.py:3")
 
