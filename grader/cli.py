@@ -76,7 +76,7 @@ def grade(
     if not plain:
         raise click.UsageError(wording.UNIT_MISSING)
     unit_id, *further = plain
-    course = load_course(course_dir)
+    course = _course(course_dir)
     unit = _unit(course, unit_id)
     for pair in named:
         if (stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
@@ -125,6 +125,13 @@ def _named(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return pairs, plain
 
 
+def _course(course_dir: Path) -> Course:
+    try:
+        return load_course(course_dir)
+    except OSError as error:
+        raise click.UsageError(str(error)) from error
+
+
 def _unit(course: Course, unit_id: str) -> Unit:
     for problem in course.problems:
         if problem.unit == unit_id:
@@ -142,13 +149,19 @@ def _unit_files(pairs: Sequence[str]) -> dict[str, Upload]:
             raise click.UsageError(wording.pair_malformed(pair))
         if stem in uploads:
             raise click.UsageError(wording.file_given_twice(stem))
+        if Path(name).is_dir():
+            raise click.UsageError(wording.path_is_folder(name))
         [uploads[stem]] = local.read_paths(_existing([Path(name)]))
     return uploads
 
 
 def _existing(paths: Sequence[Path]) -> Sequence[Path]:
     for path in paths:
-        if not path.exists():
+        try:
+            found = path.exists()
+        except (OSError, ValueError):  # too long, or holds a NUL
+            found = False
+        if not found:
             raise click.UsageError(wording.path_missing(str(path)))
     return paths
 

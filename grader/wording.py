@@ -571,3 +571,7 @@ def file_given_twice(stem: str) -> str:
 
 def path_missing(path: str) -> str:
     return f"There is no file or folder {path}."
+
+
+def path_is_folder(path: str) -> str:
+    return f"{path} is a folder. Name the file itself."

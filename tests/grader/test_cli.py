@@ -85,6 +85,8 @@ def test_a_failure_of_ours_exits_with_5_and_blames_no_one(course: Path, sent: Pa
         (["Z1"], "Missing option '--tests'"),
         (["Z9", "--tests", "."], "There is no unit Z9. Units: Z1."),
         (["Z1", "--tests", "nowhere"], "There is no file or folder nowhere."),
+        (["Z1", "--tests", "x" * 5000], "There is no file or folder xxx"),
+        (["Z1", "--tests", ".", "--double", "."], ". is a folder. Name the file itself."),
         (["Z1", "--tests", ".", "--doubel", "x"], "No such option: --doubel"),
         (["Z1", "--tests", ".", "--double"], "--double wants a file."),
         (["Z1", "--tests", ".", "--file", "double"], "--file wants STEM=FILE"),
@@ -96,6 +98,12 @@ def test_mistakes_of_usage_exit_with_2_and_say_which(course: Path, words: list[s
     result = run(course, *words)
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+def test_a_folder_that_is_no_course_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        result = run(folder, "Z1", "--tests", ".")
+        assert (result.exit_code, "is no course tree" in result.stderr) == (2, True)
 
 
 def test_a_file_given_twice_is_a_mistake_of_usage(course: Path, sent: Path) -> None:
