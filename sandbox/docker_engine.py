@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,7 @@ class DockerSandbox:
         self.close()
 
     def _environment(self, station: Station) -> Environment:
-        versions = station.versions
-        return Environment(
-            "docker", self._image_id, versions.python, versions.numpy, versions.pytest, versions.hypothesis
-        )
+        return Environment("docker", self._image_id, **asdict(station.versions))
 
     def _open(self) -> Station:
         line = start_container(self._client, self._options)

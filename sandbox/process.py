@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from sandbox.errors import EngineFailed
@@ -57,10 +58,7 @@ class ProcessSandbox:
 
 
 def environment_of(station: Station) -> Environment:
-    versions = station.versions
-    return Environment(
-        "process", "", versions.python, versions.numpy, versions.pytest, versions.hypothesis, isolated=False
-    )
+    return Environment("process", "", **asdict(station.versions), isolated=False)
 
 
 class ProcessLine(SocketLine):
