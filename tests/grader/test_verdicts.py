@@ -142,6 +142,13 @@ def test_runs_that_disagree_are_a_failure_that_says_so() -> None:
     assert test.outcome is Outcome.FAILED and "1 of 2 runs" in test.message
 
 
+def test_runs_that_fail_in_different_ways_are_no_disagreement() -> None:
+    ran_out = result({}, Ending(EndingKind.MEMORY, "t.py::a", limit=768 * 2**20))
+    test = course([ran_out, result({"t.py::a": "failed"})])
+    assert test.outcome is Outcome.ERROR and test.cause is not None and test.cause.code == "memory"
+    assert "same code" not in test.message
+
+
 @pytest.mark.parametrize("outcome", ["skipped", "xfailed", "xpassed"])
 def test_a_course_test_that_was_skipped_was_not_run(outcome: str) -> None:
     assert course([result({"t.py::a": outcome})]).outcome is Outcome.NOT_RUN
