@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 
+from sandbox.answers import decode_answers
 from sandbox.decode import decode_record
 from sandbox.ending import Evidence, ending_of
 from sandbox.errors import EngineFailed, SandboxError
 from sandbox.package import package_of
-from sandbox.records import Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
+from sandbox.records import Drive, Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
 from sandbox.station import Loss, Lost, Station
 from sandbox.wire import Header, WireError, expect
 
@@ -243,12 +244,14 @@ def stream_of(total: int, head: bytes, tail: bytes) -> Stream:
 
 
 def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stderr: Stream) -> RunResult:
+    """The result of a run, from what was seen and captured. Raises EngineFailed where it was ours that failed."""
+    usage = Usage(evidence.cpu_seconds, evidence.wall_seconds, evidence.peak_memory_bytes)
+    if isinstance(run.task, Drive):
+        answered = decode_answers(record, len(run.task.cases))
+        if answered.broken:
+            raise EngineFailed(f"a driver cannot be loaded in the sandbox: {answered.broken}")
+        ending = ending_of(evidence, answered, run.limits)
+        return RunResult(run.id, ending, stdout=stdout, stderr=stderr, usage=usage, answers=answered.answers)
     decoded = decode_record(record)
-    return RunResult(
-        run_id=run.id,
-        ending=ending_of(evidence, decoded, run.limits, run.suite.stop_at_first_failure),
-        record=decoded.record,
-        stdout=stdout,
-        stderr=stderr,
-        usage=Usage(evidence.cpu_seconds, evidence.wall_seconds, evidence.peak_memory_bytes),
-    )
+    ending = ending_of(evidence, decoded, run.limits, run.task.stop_at_first_failure)
+    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage)
