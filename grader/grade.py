@@ -94,6 +94,7 @@ class Runner:
         self.session = session
         self.order = Random(f"{seed}/order")  # apart from the ids: how many of these are drawn depends on the runs
         self.ids = plan.RunIds(Random(f"{seed}/ids"))
+        self.salts = plan.Salts(seed)
         self._progress = progress
 
     def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
@@ -184,7 +185,7 @@ def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy
     limits = plan.budget_limits(unit, policy)
 
     def run(variant: Variant, skip: tuple[str, ...] = ()) -> Run:
-        modules = plan.variant_modules(unit, variant)
+        modules = plan.variant_modules(unit, variant, runner.salts.next_for(variant))
         return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
 
     reference, broken = plan.reference(unit), plan.broken(unit)
@@ -227,7 +228,7 @@ class Field:
             next(self._runner.ids),
             self._unit,
             self._submission.tests,
-            plan.variant_modules(self._unit, variant),
+            plan.variant_modules(self._unit, variant, self._runner.salts.next_for(variant)),
             self._limits,
             only=only,
             skip=tuple(dict.fromkeys((*self._out, *skip))),

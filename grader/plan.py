@@ -7,8 +7,10 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import cycle
 from random import Random
 
+from grader.renderings import SALTS, rendered
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from sandbox.records import File, Limits, Module, Run, Suite, function_of
@@ -64,9 +66,9 @@ def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
     return tuple(_module(file.module, submission.files[file.path], visible=True) for file in unit.files)
 
 
-def variant_modules(unit: Unit, variant: Variant) -> tuple[Module, ...]:
-    """A variant as modules, under the same neutral file names for all of them."""
-    return tuple(_module(file.module, variant.files[file.path], visible=False) for file in unit.files)
+def variant_modules(unit: Unit, variant: Variant, salt: int) -> tuple[Module, ...]:
+    """One rendering of a variant as modules, under the same neutral file names for all of them."""
+    return tuple(_module(file.module, rendered(variant.files[file.path], salt), visible=False) for file in unit.files)
 
 
 def _module(name: str, source: bytes, *, visible: bool) -> Module:
@@ -128,6 +130,26 @@ def _raise_everywhere(stub: str) -> bytes:
 
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+class Salts:
+    """Which rendering each run of a variant gets: one it has not had, until all have had their turn.
+
+    So the runs of the reference differ from each other, and so does a confirmation from the run it confirms. Each
+    variant has an order of its own, which does not depend on what other variants need.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._turns: dict[str, Iterator[int]] = {}
+
+    def next_for(self, variant: Variant) -> int:
+        return next(self._turns.setdefault(variant.id, self._turns_of(variant.id)))
+
+    def _turns_of(self, variant_id: str) -> Iterator[int]:
+        order = list(SALTS)
+        Random(f"{self._seed}/renderings/{variant_id}").shuffle(order)
+        return cycle(order)
 
 
 class RunIds:

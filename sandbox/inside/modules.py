@@ -3,6 +3,7 @@
 The packages above a module need no source of their own: they are namespace packages unless given.
 """
 
+import ast
 import importlib.abc
 import importlib.machinery
 import linecache
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CodeType, ModuleType
+
+ONE_PLACE = {"lineno": 1, "end_lineno": 1, "col_offset": 0, "end_col_offset": 0}
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,21 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # Kept, so that a reload works without the source.
         if name not in self._codes:
             source = self._sources[name]
-            self._codes[name] = compile(source.data, source.filename, "exec", dont_inherit=True)
+            self._codes[name] = compiled(source)
             del self._sources[name]
         return self._codes[name]
+
+
+def compiled(source: Source) -> CodeType:
+    """Everything that may not be seen lies on one line and in one column: its line table tells nothing but its
+    length."""
+    if source.visible:
+        return compile(source.data, source.filename, "exec", dont_inherit=True)
+    tree = ast.parse(source.data, source.filename)
+    for node in ast.walk(tree):
+        if "lineno" in node._attributes:
+            vars(node).update(ONE_PLACE)
+    return compile(tree, source.filename, "exec", dont_inherit=True)
 
 
 def _forget(name: str) -> None:

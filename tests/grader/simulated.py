@@ -3,6 +3,7 @@
 Everything it says beside code that is not the student's own carries SECRET, so that a leak can be seen.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -67,12 +68,12 @@ OUTCOMES = {
 
 
 def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: Iterable[str] = ()) -> Unit:
-    """`base` with the mutants named and so many wheats, whose code differs from the reference by a comment."""
+    """`base` with the mutants named and so many wheats, whose code differs from the reference by one constant."""
     [file] = base.files
     required = tuple(required)
 
     def variant(name: str) -> Mapping[str, bytes]:
-        return {file.path: f"# {name}\n".encode() + file.reference}
+        return {file.path: file.reference + f"\nVARIANT = '{name}'\n".encode()}
 
     return replace(
         base,
@@ -112,7 +113,7 @@ class SimulatedSuite:
         [unit_file] = self.unit.files
         functions = dict.fromkeys(test.partition("[")[0] for test in self.tests)
         source = "from tinyllm.demo.double import Double\n" + "".join(f"\n\ndef {name}(): ...\n" for name in functions)
-        own = b"# own\n" + unit_file.reference
+        own = unit_file.reference + b"\nVARIANT = 'own'\n"
         return Submission(self.unit.id, {unit_file.path: own}, (File(self.file, source.encode()),))
 
     def grade(self, seed: int = 1, policy: Policy = STANDARD, submission: Submission | None = None) -> Report:
@@ -138,13 +139,10 @@ class SimulatedSuite:
 
     def variant_of(self, run: Run) -> str:
         [module] = run.modules
-        [file] = self.unit.files
-        if module.source == file.reference:
-            return "reference"
         if b"fails at every call" in module.source:
             return "broken"
-        first = module.source.split(b"\n", 1)[0].decode()
-        return first.removeprefix("# ")
+        named = re.search(rb"VARIANT = '(.+)'", module.source)
+        return named[1].decode() if named else "reference"
 
     def _act(self, variant: str, test: str) -> Act:
         table = self.acts.get(variant, {})

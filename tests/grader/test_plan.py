@@ -61,7 +61,7 @@ def test_nothing_in_a_run_tells_which_variant_it_holds(unit: Unit) -> None:
             next(ids),
             unit,
             suite.submission().tests,
-            plan.variant_modules(unit, variant),
+            plan.variant_modules(unit, variant, salt=0),
             plan.budget_limits(unit, STANDARD),
         )
         for variant in variants
