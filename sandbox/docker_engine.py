@@ -192,6 +192,7 @@ def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtim
 
 
 def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerClient:
+    """A client whose engine answers. Raises EngineUnavailable."""
     client = None
     try:
         if isinstance(client_or_url, str):
@@ -209,6 +210,7 @@ def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerCli
 
 
 def image_id_of(client: docker.DockerClient, image: str) -> str:
+    """The id of an image by its name. Raises ImageMissing or EngineUnavailable."""
     try:
         return str(client.images.get(image).id)
     except docker.errors.ImageNotFound as error:
@@ -317,6 +319,7 @@ def reap(client: docker.DockerClient) -> list[str]:
 
 
 def labels() -> dict[str, str]:
+    """What marks a container as ours, and as this process's."""
     return {LABEL: "1", BOOT_LABEL: boot_id(), OWNER_LABEL: owner_of(os.getpid())}
 
 
@@ -333,6 +336,7 @@ def owner_of(pid: int) -> str:
 
 
 def owner_lives(owner: str) -> bool:
+    """Whether the process that `owner_of` named is still there."""
     try:
         return owner_of(int(owner.partition(":")[0])) == owner
     except (OSError, ValueError):

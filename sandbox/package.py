@@ -60,6 +60,7 @@ def joined(files: Sequence[File]) -> bytes:
 
 
 def check_path(path: str) -> None:
+    """Raises ValueError unless the path stays inside the run's directory."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
         raise ValueError(f"not a path inside the run's directory: {path!r}")

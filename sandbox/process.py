@@ -35,6 +35,8 @@ ENVIRONMENT = {
 
 
 class ProcessSandbox:
+    """Opens sessions whose supervisor is a child of this process, `jobs` runs at a time."""
+
     def __init__(self, jobs: int = 2) -> None:
         self._jobs = jobs
 

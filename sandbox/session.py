@@ -238,6 +238,7 @@ def evidence_of(header: Header, body: bytes) -> tuple[int, Evidence, tuple[bytes
 
 
 def stream_of(total: int, head: bytes, tail: bytes) -> Stream:
+    """A stream of `total` bytes from those that were kept, with a line that says how many were not."""
     truncated = total > len(head) + len(tail)
     gap = b"\n... [%d bytes left out] ...\n" % (total - len(head) - len(tail)) if truncated else b""
     return Stream((head + gap + tail).decode("utf-8", "replace"), total, truncated)

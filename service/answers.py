@@ -261,4 +261,5 @@ def unit_answer(unit: Unit, upload_bytes: int) -> UnitAnswer:
 
 
 def moment(seconds: float) -> datetime:
+    """Seconds since 1970, as stored, as a time in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

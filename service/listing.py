@@ -108,6 +108,7 @@ def page(
 
 
 def stats(connection: sa.Connection, unit: str, course: str | None) -> answers.StatsAnswer:
+    """What was submitted for a unit, in one course or in all, and how it fared."""
     conditions = _where(Filter(unit, course=course))
     totals = connection.execute(
         sa.select(sa.func.count(), sa.func.count(sa.distinct(submissions.c.student)), sa.func.avg(results.c.score))

@@ -103,6 +103,7 @@ def hand_back(connection: sa.Connection, worker: str, run_id: str | None = None)
 
 
 def show_progress(connection: sa.Connection, run_id: str, phase: str, done: int, total: int) -> None:
+    """Note how far a run is; nothing happens to one that does not run."""
     connection.execute(
         runs.update()
         .where(runs.c.id == run_id, runs.c.status == Status.RUNNING.value)
@@ -144,6 +145,7 @@ def finish(connection: sa.Connection, run_id: str, report: Report, now: float) -
 
 
 def report(connection: sa.Connection, run_id: str) -> Report | None:
+    """The whole report of a run; None while there is none, and for a run that was cancelled."""
     packed = connection.execute(sa.select(results.c.report).where(results.c.run == run_id)).scalar_one_or_none()
     return Report.model_validate_json(zlib.decompress(packed)) if packed is not None else None
 
@@ -201,6 +203,7 @@ def leave(connection: sa.Connection, worker_id: str) -> None:
 
 
 def alive(connection: sa.Connection, now: float) -> list[Worker]:
+    """The workers that wrote within ALIVE_SECONDS."""
     query = sa.select(workers).where(workers.c.beat_at > now - ALIVE_SECONDS)
     return [Worker(row.id, row.slots, row.ready, tuple(json.loads(row.missing))) for row in connection.execute(query)]
 

@@ -106,6 +106,7 @@ def find(connection: sa.Connection, submission_id: str) -> Stored | None:
 
 
 def of_run(connection: sa.Connection, run_id: str) -> Stored | None:
+    """The submission that a run grades."""
     query = sa.select(submissions).join(runs, runs.c.submission == submissions.c.id)
     row = connection.execute(query.where(runs.c.id == run_id)).one_or_none()
     return _stored(row) if row is not None else None
