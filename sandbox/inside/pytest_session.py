@@ -26,11 +26,9 @@ EARLY_HOOKS = (
     b"pytest_load_initial_conftests",
     b"pytest_sessionstart",
 )
-UNUSED_PLUGINS = (
+UNUSED_PLUGINS = (  # not junitxml and doctest: suites may ask for their fixtures
     "cacheprovider",
-    "doctest",
     "faulthandler",
-    "junitxml",
     "pastebin",
     "stepwise",
     "threadexception",
@@ -49,7 +47,7 @@ class PreparedSession:
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
         try:
-            self._config = _prepareconfig(arguments(directory, self.root), [self.recorder])
+            self._config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache()])
             self._config._do_configure()
             self._session: Session = Session.from_config(self._config)
             self._session.exitstatus = pytest.ExitCode.OK
@@ -90,9 +88,34 @@ class PreparedSession:
         return pytest.ExitCode.OK if session.testscollected else pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+class Cache:
+    """pytest's cache for the tests that ask for it: empty at first, and gone with the run, which costs nothing."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, object] = {}
+
+    @pytest.fixture(name="cache")
+    def _fixture(self) -> "Cache":
+        return self
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.cache = self  # type: ignore[assignment]  # suites know it by this name too
+
+    def get(self, key: str, default: object) -> object:
+        return self._values.get(key, default)
+
+    def set(self, key: str, value: object) -> None:
+        self._values[key] = value
+
+    def mkdir(self, name: str) -> Path:
+        folder = Path(os.environ["HOME"]) / "cache" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
 def run_afresh(directory: str, root: str, recorder: Recorder) -> int:
     """The same without anything prepared; returns pytest's exit status."""
-    return int(pytest.main(arguments(directory, root), plugins=[recorder]))
+    return int(pytest.main(arguments(directory, root), plugins=[recorder, Cache()]))
 
 
 def needs_fresh(directory: str) -> bool:
@@ -105,6 +128,7 @@ def arguments(directory: str, root: str) -> list[str]:
     """Settings of ours, whatever configuration an upload carries."""
     switches = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", f"--basetemp={directory}/tmp"]
     switches += ["--tb=no", "-s", "--continue-on-collection-errors", "-p", "_hypothesis_pytestplugin"]
+    switches += ["--doctest-glob="]  # no file of any name
     for plugin in UNUSED_PLUGINS:
         switches += ["-p", f"no:{plugin}"]
     return [*switches, root]

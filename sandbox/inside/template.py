@@ -9,6 +9,7 @@ A container serves one submission, so this one process is template and zygote at
     run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
 """
 
+import io
 import json
 import os
 import platform
@@ -124,6 +125,9 @@ def warm_up(directory: str) -> None:
     sys.dont_write_bytecode = True
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     settle_hypothesis()
+    for stream in (sys.stdout, sys.stderr):
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.reconfigure(errors="backslashreplace")  # as pytest's own streams, which take any text
     session = PreparedSession(directory)
     session.recorder.begin(Task(lambda line: None, Place(directory, session.root)))
     paths, finders, streams = list(sys.path), list(sys.meta_path), (os.dup(1), os.dup(2))

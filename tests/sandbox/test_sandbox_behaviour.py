@@ -72,6 +72,32 @@ def test_a_failure_says_what_and_where(outcome_of: RunOne) -> None:
     assert item.where == "helper.py:2"
 
 
+@pytest.mark.parametrize("conftest", ["", "def pytest_sessionstart(session): pass"])
+def test_a_suite_may_use_what_pytest_offers_to_all(outcome_of: RunOne, conftest: str) -> None:
+    result = outcome_of(
+        """
+import sys
+def test_cache(cache, pytestconfig):
+    assert cache.get("a/b", 3) == 3
+    cache.set("a/b", [1])
+    assert pytestconfig.cache.get("a/b", None) == [1]
+    (cache.mkdir("c") / "x").write_text("x")
+def test_properties(record_property, record_xml_attribute, record_testsuite_property):
+    record_property("a", 1)
+    record_testsuite_property("b", 2)
+def test_doctest(doctest_namespace): doctest_namespace["x"] = 1
+def test_streams(capfd, caplog, recwarn, monkeypatch, tmp_path_factory, pytestconfig): pass
+def test_any_text():
+    print("\\ud800")
+    sys.stderr.write("\\udcff")
+""",
+        files={"conftest.py": conftest, "test_notes.txt": ">>> 1 + 1\n3\n"},
+    )
+    assert result.complete
+    assert {item.message for item in result.record.items} == {""}
+    assert set(outcomes(result).values()) == {"passed"}
+
+
 def test_equal_runs_give_equal_text(session: Session, run_of: MakeRun) -> None:
     source = """
 import os, pathlib
