@@ -117,7 +117,7 @@ results = Table(
     Column("verdict", String(16), nullable=False),
     Column("score", Double),
     Column("mutation_score", Double),
-    Column("seed", String(20), nullable=False),  # 63 bits: text, so that no client rounds it
+    Column("seed", String(20), nullable=False),  # text, so that no client rounds it
     Column("report", LargeBinary, nullable=False),  # zlib over the report's JSON
     Column("created_at", Double, nullable=False),
 )

@@ -26,4 +26,5 @@ def test_the_architecture_lists_every_module_once() -> None:
             listed.get(package, []).extend(re.findall(r"`(\w+)`", step + modules))
     for package, names in listed.items():
         there = [path.stem for path in (ROOT / package).glob("*.py") if path.stem != "__init__"]
-        assert sorted(names) == sorted(there)
+        differ = ", ".join(sorted(set(names) ^ set(there)))
+        assert sorted(names) == sorted(there), f"the table of modules in docs/architecture.md is wrong about {differ}"
