@@ -20,7 +20,7 @@ mkdir "$context/app"
 
 base="$("$root/sandbox/image/base.sh" "$base")"
 echo "service-image: building on $base"
-if ! docker build --network none --build-arg "BASE=$base" --tag autograder-service:latest "$context" \
+if ! docker build --force-rm --network none --build-arg "BASE=$base" --tag autograder-service:latest "$context" \
     >"$context/build.log" 2>&1; then
     echo "service-image: the build failed; the end of its log:" >&2
     tail -n 30 "$context/build.log" >&2

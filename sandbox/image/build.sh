@@ -48,7 +48,7 @@ cp "$package/__init__.py" "$package/arrays.py" "$package/wire.py" "$context/sand
 
 base="$("$here/base.sh" "$base")"
 echo "image: building on $base"
-if ! docker build --network none --build-arg "BASE=$base" --tag "$tag" "$context" >"$context/build.log" 2>&1; then
+if ! docker build --force-rm --network none --build-arg "BASE=$base" --tag "$tag" "$context" >"$context/build.log" 2>&1; then
     echo "image: the build failed; the end of its log:" >&2
     tail -n 30 "$context/build.log" >&2
     exit 1
