@@ -1,8 +1,10 @@
 """`autograder grade`: files on this machine go in, the report goes to standard output, progress to a terminal.
 
-Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload was refused (rejected).
+Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload was refused (rejected), 128 and the
+signal's number if one ended it.
 """
 
+import signal
 import sys
 import traceback
 import uuid
@@ -33,6 +35,26 @@ CLEAR_LINE = "\r\033[K"
 DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
 
 
+@contextmanager
+def _only_verdicts_exit_with_1() -> Iterator[None]:
+    """Ends by a signal only once what is open has been closed, containers among it; a bug of ours ends as such."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except click.ClickException:
+        raise
+    except Exception:
+        traceback.print_exc()
+        sys.exit(EXIT_STATUS[Verdict.GRADER_ERROR])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="UNIT --STEM FILE", nargs=-1, type=click.UNPROCESSED)
 @click.option("--file", "files", multiple=True, metavar="STEM=FILE", help="Another way to write --STEM FILE.")
@@ -58,6 +80,7 @@ DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
     help="'process' grades without isolation: for your own code only.",
 )
 @click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
+@_only_verdicts_exit_with_1()
 def grade(
     words: tuple[str, ...],
     files: tuple[str, ...],

@@ -1,11 +1,16 @@
 """The command line, with real runs as processes of this machine."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from grader import cli
 from grader.cli import grade
 from tests.grader.small_course import FILES, REFERENCE, write_course
 
@@ -133,3 +138,37 @@ def without_times(value: object) -> object:
         gone = ("id", "received_at") if "received_at" in value else ("seconds", "cpu_seconds", "timing")
         return {key: without_times(inner) for key, inner in value.items() if key not in gone}
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_grading_is_no_verdict(course: Path, sent: Path, number: int) -> None:
+    started = sent / "started"
+    (sent / "tests" / "test_double.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(started)!r}).touch()\ntime.sleep(600)\n"
+    )
+    words = [
+        "--course",
+        course,
+        "--sandbox",
+        "process",
+        "Z1",
+        "--double",
+        sent / "double.py",
+        "--tests",
+        sent / "tests",
+    ]
+    code = "import sys; from grader.cli import grade; grade(sys.argv[1:])"
+    with subprocess.Popen([sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE) as process:
+        while not started.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.communicate()[0] == b""
+    assert process.returncode == 128 + number
+
+
+def test_a_bug_of_ours_is_no_verdict(course: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "take_in", lambda *_: 1 / 0)
+    result = run(course, "Z1", "--double", sent / "double.py", "--tests", sent / "tests")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "ZeroDivisionError" in result.stderr
