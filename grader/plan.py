@@ -71,6 +71,11 @@ def variant_modules(unit: Unit, variant: Variant, salt: int) -> tuple[Module, ..
     return tuple(_module(file.module, rendered(variant.files[file.path], salt), visible=False) for file in unit.files)
 
 
+def as_written(unit: Unit, variant: Variant) -> tuple[Module, ...]:
+    """A variant as modules without rendering it: what its renderings are held against."""
+    return tuple(_module(file.module, variant.files[file.path], visible=False) for file in unit.files)
+
+
 def _module(name: str, source: bytes, *, visible: bool) -> Module:
     return Module(name, source, filename=name.replace(".", "/") + ".py", source_visible=visible)
 
@@ -175,11 +180,11 @@ def smoke_first(unit: Unit) -> tuple[CourseTest, ...]:
 def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: CourseTest) -> Run:
     """One course test in a process of its own, so that its deadline and what it breaks are its own."""
     suite = Suite(
-        files=_with_course_files(unit, unit.test_files),
+        files=with_course_files(unit, unit.test_files),
         root=SUITE_ROOT,
         only=(f"{test.path}::{test.name}",),
         path_dirs=("lib",),
-        environment=_environment(),
+        environment=environment(),
     )
     limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
     return Run(run_id, suite, modules, limits)
@@ -201,23 +206,23 @@ def suite_run(
     laid = tuple(File(f"{SUITE_ROOT}/{file.path}", file.data) for file in tests)
     helpers = tuple(file for file in unit.test_files if file.path.startswith("lib/"))
     suite = Suite(
-        files=_with_course_files(unit, laid + helpers),
+        files=with_course_files(unit, laid + helpers),
         root=SUITE_ROOT,
         only=tuple(only),
         skip=tuple(skip),
         path_dirs=(SUITE_ROOT, "lib"),  # the suite's folder too: tests may import each other by path
-        environment=_environment(),
+        environment=environment(),
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
     )
     return Run(run_id, suite, modules, limits)
 
 
-def _with_course_files(unit: Unit, files: tuple[File, ...]) -> tuple[File, ...]:
+def with_course_files(unit: Unit, files: tuple[File, ...]) -> tuple[File, ...]:
     return files + tuple(File(f"fixtures/{fixture.path}", fixture.data) for fixture in unit.fixtures)
 
 
-def _environment() -> tuple[tuple[str, str], ...]:
+def environment() -> tuple[tuple[str, str], ...]:
     return (("TINYLLM_FIXTURES", "{dir}/fixtures"),)
 
 

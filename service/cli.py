@@ -35,16 +35,20 @@ child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 
 
 class Commands(click.Group):
-    """The commands; `grade` is imported when it is called for, so that the web process never loads a sandbox."""
+    """The commands; those that grade are imported when called for: the web process never loads a sandbox."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted([*super().list_commands(context), "grade"])
+        return sorted([*super().list_commands(context), "course", "grade"])
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name == "grade":
             from grader.cli import grade
 
             return grade
+        if name == "course":
+            from grader.course_cli import course
+
+            return course
         return super().get_command(context, name)
 
 

@@ -1,0 +1,126 @@
+"""`autograder course check`: a course tree goes in; whether its units can be graded by, and why not, comes out.
+
+Exit status: 0 all is in order, 1 something is not, 2 usage. What was proved is written to renderings/UNIT.sha256 in
+the tree.
+"""
+
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from grader import local, plan, proof
+from grader.errors import Rejected
+from grader.grade import About, grade
+from grader.intake import take_in
+from grader.mutation import CAUGHT
+from grader.proof import Proof
+from grader.renderings import SALTS
+from grader.submission import Upload
+from grader.unit import Unit
+from grader.units import load_course
+from sandbox.docker_engine import DockerSandbox
+from sandbox.process import ProcessSandbox
+from sandbox.records import RunResult, Sandbox
+
+SECONDS = 3600.0
+DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
+
+
+@click.group()
+def course() -> None:
+    """Look after a course tree."""
+
+
+@course.command()
+@click.argument("unit_ids", metavar="[UNIT]...", nargs=-1)
+@click.option("--course", "root", type=click.Path(path_type=Path), default=DEFAULT_COURSE, help="Another course tree.")
+@click.option("--sandbox", "kind", type=click.Choice(["docker", "process"]), default="docker", show_default=True)
+@click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
+def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
+    """Check units, all if none is named, and prove that every rendering of their variants behaves as it should."""
+    found = load_course(root)
+    wanted = unit_ids or tuple(sorted({*found.units, *(problem.unit for problem in found.problems)}))
+    refused = [f"{each.file}:{each.line}: {each.reason}" for each in found.problems if each.unit in wanted]
+    refused += [f"{each}: the course has no such unit." for each in wanted if each not in found.units and not refused]
+    for text in refused:
+        click.echo(text)
+    with _sandbox(kind, jobs) as sandbox:
+        units = [found.units[each] for each in wanted if each in found.units]
+        good = [_check(unit, root, sandbox) for unit in units]
+    sys.exit(0 if all(good) and not refused else 1)
+
+
+def _check(unit: Unit, root: Path, sandbox: Sandbox) -> bool:
+    source = root / "oracle" / unit.id / "live.py"
+    live = source.read_bytes() if source.is_file() else None
+    count = len(proof.variants_of(unit)) * (1 + len(SALTS))
+    with (
+        sandbox.session(plan.preload(unit), SECONDS) as session,
+        click.progressbar(length=count, label=unit.id, file=sys.stderr) as bar,
+    ):
+
+        def step(result: RunResult) -> None:
+            bar.update(1)
+
+        proofs = proof.prove(unit, session, live, step)
+    click.echo(table(proofs))
+    wrong = [*proof.problems(unit, proofs, with_oracle=live is not None), *staff_problems(unit, root, sandbox)]
+    for text in wrong:
+        click.echo(text)
+    if wrong:
+        return False
+    kept = root / "renderings" / f"{unit.id}.sha256"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(proof.digests(unit), encoding="utf-8")
+    click.echo(f"{unit.id}: {len(proofs)} variants in order, {len(proofs) * len(SALTS)} renderings proved: {kept}")
+    return True
+
+
+def table(proofs: Sequence[Proof]) -> str:
+    """A line for each variant."""
+    lines = ["variant                 texts  codes  proved  course tests that fail"]
+    for each in proofs:
+        proved = len(SALTS) - len(each.differing)
+        failing = ", ".join(sorted(each.behaviour.failing)) or "-"
+        lines.append(f"{each.variant.id:22}  {each.texts:5}  {each.codes:5}  {proved:6}  {failing}")
+    return "\n".join(lines)
+
+
+def staff_problems(unit: Unit, root: Path, sandbox: Sandbox) -> list[str]:
+    """What the course's own example of a suite, where there is one, does not do: accept correct code, kill mutants."""
+    suite = root / "ref" / "learner-tests" / unit.id / unit.tests_path
+    if not suite.is_dir():
+        click.echo(f"{unit.id}: there is no staff suite in {suite}.")
+        return []
+    files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
+    try:
+        submission = take_in(unit, files, local.read_paths([suite]))
+    except Rejected as refusal:
+        return [f"staff suite: {refusal.path}: {refusal.message}"]
+    about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
+    report = grade(unit, submission, sandbox=sandbox, seed=0, about=about)
+    if report.mutation is None or report.student_tests is None:
+        return ["staff suite: it was not graded."]
+    bad = [
+        f"staff suite: {test.id} rejects correct code." for test in report.student_tests.tests if test.valid is False
+    ]
+    bad += [f"staff suite: {each.message}" for each in report.reasons if report.verdict != "pass"]
+    return bad + [
+        f"staff suite: {mutant.id} ends as {mutant.status}."
+        for mutant in report.mutation.mutants
+        if mutant.status not in CAUGHT
+    ]
+
+
+@contextmanager
+def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
+    if kind == "docker":
+        with DockerSandbox(jobs=jobs) as sandbox:
+            yield sandbox
+    else:
+        yield ProcessSandbox(jobs=jobs)
