@@ -576,8 +576,8 @@ def _next_step(
     for code in SUITE_FIRST:
         if code in codes:
             return codes[code]
-    for test in tests.tests:
-        if test.valid is False and test.line:
+    for test in sorted(tests.tests, key=lambda test: not test.line):  # those that can be named first
+        if test.valid is False:
             return wording.next_rejection(test.advice)
     for test in tests.tests:
         if "own_tests" in codes and test.own_code in FAILING and test.valid is not False:

@@ -50,6 +50,14 @@ def test_the_next_step_is_the_first_thing_to_mend(small: Unit) -> None:
     assert next_step(SimulatedSuite(small, TESTS, killed)) == wording.NEXT_PASSED
 
 
+def test_a_test_without_a_name_that_rejects_correct_code_is_mended_before_any_mutant(small: Unit) -> None:
+    made = SimulatedSuite(small, (*TESTS, "test_made"), {"w01": {"test_made": Act.FAIL}})
+    step = made.grade(submission=SimulatedSuite(small, TESTS).submission()).next_step
+    assert wording.UNNAMED_TEST in step and "test_made" not in step
+    both = SimulatedSuite(small, ("test_made", *TESTS), {"w01": {"test_made": Act.FAIL, "test_c": Act.FAIL}})
+    assert "test_c" in both.grade(submission=SimulatedSuite(small, TESTS).submission()).next_step
+
+
 def test_a_void_mutant_is_explained_when_nothing_else_is_left(small: Unit) -> None:
     acts = {"m1": {"test_a": Act.FAIL}, "m2": {"test_a": Act.EXIT}}
     assert "m2" in next_step(SimulatedSuite(small, TESTS, acts)) and "os._exit" in next_step(
