@@ -16,10 +16,11 @@ from pathlib import Path
 import click
 
 from grader import conclude, local, wording
-from grader.errors import Rejected
+from grader.errors import OracleError, Rejected
 from grader.grade import About, Progress, fresh_seed
 from grader.grade import grade as grade_submission
 from grader.intake import take_in
+from grader.oracle import OracleProcesses
 from grader.report import Report, Verdict
 from grader.submission import Upload
 from grader.text import render
@@ -120,10 +121,19 @@ def grade(
     seed = fresh_seed() if seed is None else seed
     with _progress(sys.stderr.isatty()) as progress:
         try:
-            with _sandbox(kind, jobs) as sandbox:
-                report = grade_submission(unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress)
+            with OracleProcesses() as oracle:
+                if unit.oracle is not None:
+                    oracle.start(unit.oracle)  # its imports take as long as the container's start
+                with _sandbox(kind, jobs) as sandbox:
+                    report = grade_submission(
+                        unit, submission, sandbox=sandbox, oracle=oracle, seed=seed, about=about, progress=progress
+                    )
         except Exception as error:  # whatever it is, it is ours: the submission is a value and raises nothing
-            said = str(error) if isinstance(error, SandboxError) else "".join(traceback.format_exception(error))
+            said = (
+                str(error)
+                if isinstance(error, SandboxError | OracleError)
+                else "".join(traceback.format_exception(error))
+            )
             click.echo(f"autograder: {said}", err=True)
             report = conclude.failed(unit.id, about, submission.digest, error)
     _finish(report, form)

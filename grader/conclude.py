@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 
-from grader import contract, mutation, tests_ast, verdicts, wording
+from grader import agreement, contract, mutation, tests_ast, verdicts, wording
+from grader.agreement import OracleSeen
 from grader.mutation import CAUGHT, Decision, Judgement, Next, Score
 from grader.plan import BROKEN, OWN, REFERENCE, Policy, builds, smoke_first
 from grader.report import (
@@ -56,9 +57,12 @@ class About:
 
 @dataclass(frozen=True)
 class OwnSeen:
-    """The student's tests on the student's unit."""
+    """What was run on the student's unit: the course tests (by name, the runs of each), the student's tests, and the
+    oracle's cases if the unit has an oracle."""
 
+    course: Mapping[str, Sequence[RunResult]]
     suite: SuiteSeen
+    oracle: OracleSeen | None = None
 
     @property
     def failing(self) -> tuple[str, ...]:
@@ -110,11 +114,9 @@ class MutationSeen:
 
 @dataclass(frozen=True)
 class Seen:
-    """Everything grading saw. `course` holds, by test name, the runs of each course test; it and `own` are None when
-    the student's unit is not Python."""
+    """Everything grading saw. `own` is None when the student's unit is not Python."""
 
     problems: Sequence[contract.Problem]
-    course: Mapping[str, Sequence[RunResult]] | None
     own: OwnSeen | None
     mutation: MutationSeen
     environment: Environment
@@ -167,17 +169,18 @@ def report(
             for problem in seen.problems
         ),
     )
-    course = verdicts.course_tests(
-        smoke_first(unit), seen.course or {}, not_run=wording.OWN_UNIT_UNREADABLE if seen.course is None else ""
+    course = (
+        verdicts.course_tests(smoke_first(unit), {}, not_run=wording.OWN_UNIT_UNREADABLE)
+        if seen.own is None
+        else verdicts.course_tests(smoke_first(unit), seen.own.course)
     )
     tests = student_tests(unit, submission, seen)
     mutants = mutation_part(unit, seen.mutation)
-    oracle = OraclePart(status="not_run", cases=0, seed=None, worst=None, disagreements=())
+    oracle = agreement.judge(None if seen.own is None else seen.own.oracle)
     reasons = _reasons(contract_part, course, oracle, tests, mutants, seen)
     passed = not reasons
     weights = (unit.weight_course_tests + unit.weight_mutation) or 1.0
-    share = course.passed / course.total if course.total else 0.0
-    score = (unit.weight_course_tests * share + unit.weight_mutation * mutants.score) / weights
+    score = (unit.weight_course_tests * _believed(course, oracle) + unit.weight_mutation * mutants.score) / weights
     return Report(
         submission=_submission_part(unit.id, about, submission.digest),
         verdict=Verdict.PASS if passed else Verdict.FAIL,
@@ -202,6 +205,18 @@ def report(
             },
         ),
     )
+
+
+def _believed(course: CourseTestsPart, oracle: OraclePart) -> float:
+    """The share of course tests passed, as far as it counts: tests that all pass on code that the oracle finds wrong
+    have shown nothing (docs/decisions/0087)."""
+    if not course.total or _contradicted(course, oracle):
+        return 0.0
+    return course.passed / course.total
+
+
+def _contradicted(course: CourseTestsPart, oracle: OraclePart) -> bool:
+    return oracle.status == "disagree" and course.passed == course.total
 
 
 def rejected(unit_id: str, about: About, code: str, message: str) -> Report:
@@ -475,8 +490,9 @@ def _reasons(
     if course.passed < course.total:
         names = [test.id for test in course.tests if test.outcome is not Outcome.PASSED]
         found.append(("course_tests", wording.course_tests_failed(course.passed, course.total, names)))
-    if oracle.status == "disagree":
-        found.append(("oracle_disagrees", oracle.disagreements[0].message))
+    if _contradicted(course, oracle):
+        message = wording.oracle_disagrees(oracle.cases - oracle.agreed, oracle.cases, oracle.disagreements[0].message)
+        found.append(("oracle_disagrees", message))
     stopped = seen.mutation.stopped
     if stopped is not None:
         found.append((stopped.code, stopped.message))

@@ -2,6 +2,9 @@
 
 Rejected                     an upload: nothing was stored and no attempt used
 LoadError                    a file of the course: its unit is left out, the others load
+OracleError                  ours: a unit's oracle gave no cases, and nothing is known about the submission
+├── OracleMissing            a package that it needs is not installed; says how to get it
+└── OracleFailed             its process was lost, or raised
 """
 
 
@@ -24,3 +27,15 @@ class LoadError(Exception):
         self.file = file
         self.line = line
         self.reason = reason
+
+
+class OracleError(Exception):
+    """A unit has an oracle, and it did not do its work; nothing is known about the submission."""
+
+
+class OracleMissing(OracleError):
+    """The oracle cannot start on this machine as it is set up."""
+
+
+class OracleFailed(OracleError):
+    """The oracle raised, or its process was lost; worth another try."""

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from grader import conclude, contract, mutation, plan, verdicts
+from grader.agreement import OracleSeen
 from grader.conclude import About, MutationSeen, OwnSeen, Seen
+from grader.errors import OracleMissing
 from grader.mutation import Decision, Judgement, Next
+from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
 from grader.report import MutantStatus, Report
 from grader.submission import Submission
@@ -50,24 +53,30 @@ def grade(
     sandbox: Sandbox,
     seed: int,
     about: About,
+    oracle: Oracle | None = None,
     progress: OnProgress = lambda progress: None,
     policy: Policy = STANDARD,
     clock: Callable[[], float] = time.monotonic,
 ) -> Report:
-    """Grade a submission. Everything random derives from `seed`.
+    """Grade a submission. Everything random derives from `seed`. A unit that has an oracle is not graded without one.
 
-    Raises SandboxError when we fail; then nothing is known about the submission.
+    Raises SandboxError or OracleError when we fail; then nothing is known about the submission.
     """
     phases = Phases(clock)
     problems = contract.check(unit, submission)
+    readable = not any(problem.code in UNREADABLE for problem in problems)
     with ExitStack() as stack:
         with phases.time("sandbox"):
             session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
         runner = Runner(session, seed, progress)
-        with phases.time("course_tests"):
-            course, own = run_own_unit(runner, unit, submission, problems, policy)
+        own = None
+        if readable:
+            with phases.time("oracle"):
+                cases = draw_cases(unit, oracle, seed)
+            with phases.time("course_tests"):
+                own = run_own_unit(runner, unit, submission, cases, policy)
         mutants = run_mutation(runner, unit, submission, policy, phases)
-        seen = Seen(problems, course, own, mutants, session.environment)
+        seen = Seen(problems, own, mutants, session.environment)
     return conclude.report(unit, submission, seen, about, seed=seed, phases=phases.seconds, policy=policy)
 
 
@@ -126,23 +135,39 @@ class Runner:
             seen = verdicts.join(results)
         return seen
 
+    def driven(self, seen: OracleSeen, again: Callable[[OracleSeen], Run], most: int) -> OracleSeen:
+        """The oracle's cases, taken up behind those that ended their run, `most` times."""
+        for _ in range(most):
+            if seen.next_case == len(seen.trials):
+                break
+            seen = seen.with_run(*self.batch("course_tests", [again(seen)]))
+        return seen
+
 
 UNREADABLE = ("syntax_error", "too_complex")
+
+
+def draw_cases(unit: Unit, oracle: Oracle | None, seed: int) -> OracleSeen | None:
+    """The oracle's cases for this grading, of which none is answered yet; None for a unit without an oracle."""
+    if unit.oracle is None:
+        return None
+    if oracle is None:
+        raise OracleMissing(f"unit {unit.id} has an oracle, and none was given to grade with")
+    own_seed = plan.oracle_seed(seed)
+    return OracleSeen(own_seed, oracle.trials(unit.oracle, own_seed))
 
 
 def run_own_unit(
     runner: Runner,
     unit: Unit,
     submission: Submission,
-    problems: Sequence[contract.Problem],
+    cases: OracleSeen | None,
     policy: Policy,
-) -> tuple[Mapping[str, tuple[RunResult, ...]] | None, OwnSeen | None]:
-    """The course tests and the student's own tests on the student's unit; None for a unit that is not Python.
+) -> OwnSeen:
+    """The course tests, the student's own tests and the oracle's cases on the student's unit.
 
     Every course test runs once, and those that were in time run again to show that they agree.
     """
-    if any(problem.code in UNREADABLE for problem in problems):
-        return None, None
     modules = plan.own_modules(unit, submission)
     limits = plan.budget_limits(unit, policy)
 
@@ -156,11 +181,21 @@ def run_own_unit(
     first = runner.batch("course_tests", course_runs(tests))
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.OUT_OF_TIME]
     repeated = again * (unit.determinism_runs - 1)
-    *more, own = runner.batch("course_tests", [*course_runs(repeated), own_run()])
+
+    def drive(seen: OracleSeen) -> Run:
+        left = seen.trials[seen.next_case :]
+        return plan.drive_run(next(runner.ids), unit, modules, [trial.case for trial in left])
+
+    drives = [drive(cases)] if cases is not None else []
+    own, *rest = runner.batch("course_tests", [own_run(), *drives, *course_runs(repeated)])
+    driven, more = rest[: len(drives)], rest[len(drives) :]
     course: dict[str, tuple[RunResult, ...]] = {}
     for test, result in zip([*tests, *repeated], [*first, *more], strict=True):
         course[test.name] = (*course.get(test.name, ()), result)
-    return course, OwnSeen(runner.resumed("course_tests", own, own_run, policy.own_resumes))
+    suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
+    if cases is not None:
+        cases = runner.driven(cases.with_run(driven[0]), drive, policy.oracle_resumes)
+    return OwnSeen(course, suite, cases)
 
 
 def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Policy, phases: Phases) -> MutationSeen:

@@ -13,7 +13,7 @@ from random import Random
 from grader.renderings import SALTS, rendered
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
-from sandbox.records import File, Limits, Module, Run, Suite, function_of
+from sandbox.records import Drive, File, Limits, Module, Run, Suite, function_of
 
 SUITE_ROOT = "suite"
 REFERENCE = "reference"
@@ -42,6 +42,8 @@ class Policy:
     """how often a run that a test ended is taken up again behind that test"""
     own_resumes: int = 2
     """the same on the student's unit: code that always hangs must leave time for the mutants"""
+    oracle_resumes: int = 2
+    """how often the oracle's cases are taken up again behind one that ended its run"""
 
 
 STANDARD = Policy()
@@ -188,6 +190,20 @@ def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: Cours
     )
     limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
     return Run(run_id, suite, modules, limits)
+
+
+def oracle_seed(seed: int) -> int:
+    """The seed of the oracle's cases: 53 bits that follow from the grading's seed and from nothing else."""
+    return Random(f"{seed}/oracle").getrandbits(53)
+
+
+def drive_run(run_id: str, unit: Unit, modules: tuple[Module, ...], cases: Iterable[bytes]) -> Run:
+    """The oracle's cases on one version of the unit, all in one process, within the time of one course test."""
+    if unit.oracle is None:
+        raise ValueError(f"unit {unit.id} has no oracle")
+    drive = Drive(unit.oracle.driver, unit.files[0].module, tuple(cases))
+    limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
+    return Run(run_id, drive, modules, limits)
 
 
 def suite_run(

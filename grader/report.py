@@ -109,16 +109,22 @@ class CourseTestsPart(Part):
 
 
 class Disagreement(Part):
-    case: str
-    message: str
+    case: str = Field(description="its number; empty where no case can be named")
+    message: str = Field(description="the case in words, and what came out differently there")
+    cause: Cause | None = None
 
 
 class OraclePart(Part):
-    status: Literal["agree", "disagree", "not_run"]
+    """The unit against independent computations, on random cases made for this grading."""
+
+    status: Literal["agree", "disagree", "not_run"] = Field(
+        description="not_run: the unit has no oracle, or could not be read"
+    )
     cases: Count
-    seed: int | None
-    worst: Finite | None
-    disagreements: tuple[Disagreement, ...]
+    agreed: Count = Field(description="how many of the cases agree")
+    seed: int | None = Field(description="of the cases; it derives from the seed of the grading")
+    worst: Finite | None = Field(description="the largest error met, in tolerances: more than 1 is a disagreement")
+    disagreements: tuple[Disagreement, ...] = Field(description="the first few")
 
 
 class Runs(Part):

@@ -31,6 +31,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"Note: {place}{_text(entry.message)}"
     yield from _contract(report)
     yield from _course_tests(report)
+    yield from _oracle(report)
     yield from _student_tests(report)
     yield from _mutants(report)
     phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in report.timing.phases.items())
@@ -56,6 +57,16 @@ def _course_tests(report: Report) -> Iterator[str]:
         yield f"  {_MARKS[test.outcome]} {test.id}"
         if test.outcome is not Outcome.PASSED and test.message:
             yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
+
+
+def _oracle(report: Report) -> Iterator[str]:
+    part = report.oracle
+    if part is None or part.status == "not_run":
+        return
+    yield ""
+    yield f"Random cases: {part.agreed} of {part.cases} agree with independent code (seed {part.seed})"
+    for found in part.disagreements:
+        yield from _indented(found.message)
 
 
 def _student_tests(report: Report) -> Iterator[str]:

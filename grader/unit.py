@@ -84,6 +84,14 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class UnitOracle:
+    """The unit's own source of truth: `source` for the trusted process (cases, expected), `driver` for the sandbox."""
+
+    source: bytes
+    driver: bytes
+
+
+@dataclass(frozen=True)
 class Unit:
     """Everything needed to grade one unit. Paths are relative with forward slashes."""
 
@@ -112,6 +120,7 @@ class Unit:
     errata: tuple[Erratum, ...]
     weight_course_tests: float = 0.5
     weight_mutation: float = 0.5
+    oracle: UnitOracle | None = None
     digest: str = ""  # SHA-256 over everything the unit's grade depends on
 
 

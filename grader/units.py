@@ -13,10 +13,11 @@ from pathlib import Path
 from grader import course_tests, freedoms, interface, manifest, module_file, names, patches
 from grader.course_file import text_of, tree_of
 from grader.digest import digest_of
+from grader.driver import driver_of
 from grader.errors import LoadError
 from grader.module_file import ModuleFile
 from grader.source import Unparsed, parse
-from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitProblem, Wheat
+from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitOracle, UnitProblem, Wheat
 from sandbox.records import File
 
 CONTRACTS = "contracts/py"
@@ -170,6 +171,7 @@ def _load(tree: _Tree, file: str) -> Unit:
         errata=tuple(Erratum(one.printed, one.correct, one.note) for one in settings.errata),
         weight_course_tests=settings.weights.course_tests,
         weight_mutation=settings.weights.mutation,
+        oracle=_oracle(tree, settings.id),
     )
     return replace(unit, digest=digest_of(_graded(tree, data, unit)))
 
@@ -250,6 +252,22 @@ def _required(settings: ModuleFile, mutants: Sequence[Mutant]) -> tuple[str, ...
 def _fixtures(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[File, ...]:
     paths = [path.removeprefix("course/fixtures/") for path in settings.fixtures.files]
     return tuple(File(path, tree.read(f"fixtures/{path}", file, line)) for path in paths)
+
+
+def _oracle(tree: _Tree, unit: str) -> UnitOracle | None:
+    """oracle/UNIT/live.py; a unit without one is graded without."""
+    path = f"oracle/{unit}/live.py"
+    if not (tree.root / path).is_file():
+        return None
+    source = tree.read(path)
+    defined = {node.name for node in tree_of(path, source).body if isinstance(node, ast.FunctionDef)}
+    for name in ("cases", "expected"):
+        if name not in defined:
+            raise LoadError(path, 0, f"there is no function {name}")
+    try:
+        return UnitOracle(source, driver_of(source))
+    except ValueError as error:
+        raise LoadError(path, 0, str(error)) from error
 
 
 # -- mutants and wheats ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ of theirs reaches a screen.
 from collections.abc import Sequence
 from signal import Signals
 
+from grader.comparator import Difference, Kind
 from grader.report import Cause
 from sandbox.records import Ending, EndingKind, Limits, Resource
 
@@ -384,6 +385,47 @@ def not_deterministic(passed: int, total: int, message: str) -> str:
     return (
         f"It passed {passed} of {total} runs on the very same code. Look for randomness without a seed, or values "
         f"left over in uninitialised arrays. One failing run said: {message}"
+    )
+
+
+# -- the oracle ------------------------------------------------------------------------------------------------------
+
+NO_ANSWER = "There is a case without an answer. Run your unit on small random inputs, and see that each call returns."
+
+
+def case_disagrees(case: str, what: str) -> str:
+    """ "With 3 heads, ...: the gradient of k_proj.weight ..." """
+    return f"{case[:1].upper()}{case[1:]}: {what}"
+
+
+def case_failed(error: str) -> str:
+    return f"your code ended with {error}"
+
+
+def differs(what: str, difference: Difference, more: int) -> str:
+    """What sets a result apart; `more` is how much else does in the same case."""
+    place = f" at {list(difference.index)}" if difference.index else ""
+    expected, actual = difference.expected, difference.actual
+    match difference.kind:
+        case Kind.MISSING:
+            text = f"{what} is missing"
+        case Kind.UNEXPECTED:
+            text = f"there are {actual} results that nobody asked for"
+        case Kind.TYPE:
+            text = f"{what} is no array"
+        case Kind.SHAPE:
+            text = f"{what} has the shape {actual}, expected {expected}"
+        case Kind.DTYPE:
+            text = f"{what} has the dtype {actual}, expected {expected}"
+        case _:
+            text = f"{what}{place} is {actual}, expected {expected}"
+    return text + (f" (and {more} more {'results' if more > 1 else 'result'} of this case)" if more else "")
+
+
+def oracle_disagrees(wrong: int, cases: int, first: str) -> str:
+    return (
+        f"Your unit gives another result than independent code in {wrong} of {cases} random cases, although every "
+        f"course test passed. Try it on a case like this one. {first}"
     )
 
 

@@ -42,10 +42,9 @@ def size_of(dtype: str, shape: tuple[int, ...]) -> int:
     """Bytes of such an array; ValueError if there can be none. Python's integers do not wrap."""
     if dtype not in ITEM_BYTES or len(shape) > MOST_AXES or any(n < 0 for n in shape):
         raise ValueError(f"no array is {dtype[:40]} of {len(shape)} axes {list(shape[:MOST_AXES])}")
-    size = prod(shape) * ITEM_BYTES[dtype]
-    if size > MOST_BYTES or max(shape, default=0) > MOST_BYTES:
+    if prod(max(n, 1) for n in shape) * ITEM_BYTES[dtype] > MOST_BYTES:  # an empty one has large axes all the same
         raise ValueError("an array too large")
-    return size
+    return prod(shape) * ITEM_BYTES[dtype]
 
 
 def described(arrays: Arrays) -> tuple[list[list[object]], bytes]:

@@ -146,7 +146,7 @@ def _constant(name: str) -> Any:
 
 def _check(value: Any, depth: int) -> None:
     if isinstance(value, str):
-        if any("\ud800" <= character <= "\udfff" for character in value):
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise WireError("lone surrogate")
     elif isinstance(value, dict | list):
         if depth == 0:

@@ -117,7 +117,7 @@ def worker_command(
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
         found = load_course(settings.course)
-        run_worker(settings, found, SandboxGrading(settings), until_stdin_closes=until_stdin_closes)
+        run_worker(settings, found, SandboxGrading(settings, found), until_stdin_closes=until_stdin_closes)
 
 
 @main.group("token")

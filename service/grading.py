@@ -1,31 +1,37 @@
-"""A unit and a submission go to the grader with this machine's sandbox; the report comes out."""
+"""A unit and a submission go to the grader with this machine's sandbox and oracles; the report comes out."""
 
 import threading
 from collections.abc import Callable
 
 from grader.conclude import About
 from grader.grade import Progress, grade
+from grader.oracle import OracleProcesses
 from grader.report import Report
 from grader.submission import Submission
-from grader.unit import Unit
+from grader.unit import Course, Unit
 from sandbox.docker_engine import DockerSandbox
 from sandbox.process import ProcessSandbox
 from service.settings import Settings
 
 
 class SandboxGrading:
-    """Grades in the sandbox the settings name. It is opened once and kept, with its warm pool."""
+    """Grades in the sandbox the settings name. It is opened once and kept, with its warm pool and the oracles of the
+    course's units, which are started before the first submission comes."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, course: Course) -> None:
         self._settings = settings
+        self._oracles = [unit.oracle for unit in course.units.values() if unit.oracle is not None]
+        self._oracle = OracleProcesses()
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Raises SandboxError, saying what is missing."""
+        """Raises SandboxError or OracleError, saying what is missing."""
         with self._lock:
             if self._sandbox is None:
                 self._sandbox = _sandbox(self._settings)
+        for oracle in self._oracles:
+            self._oracle.open(oracle)
 
     def grade(
         self,
@@ -40,13 +46,14 @@ class SandboxGrading:
         sandbox = self._sandbox
         if sandbox is None:
             raise RuntimeError("grading was closed")
-        return grade(unit, submission, sandbox=sandbox, seed=seed, about=about, progress=progress)
+        return grade(unit, submission, sandbox=sandbox, oracle=self._oracle, seed=seed, about=about, progress=progress)
 
     def close(self) -> None:
         with self._lock:
             sandbox, self._sandbox = self._sandbox, None
         if isinstance(sandbox, DockerSandbox):
             sandbox.close()
+        self._oracle.close()
 
 
 def _sandbox(settings: Settings) -> DockerSandbox | ProcessSandbox:

@@ -126,6 +126,10 @@ def sandbox_missing(error: str) -> str:
     return f"sandbox: {error}"
 
 
+def oracle_missing(error: str) -> str:
+    return f"oracle: {error}"
+
+
 # -- the command line ------------------------------------------------------------------------------------------------
 
 NOT_ISOLATED = "Warning: --sandbox process runs what is submitted without isolation."

@@ -1,7 +1,8 @@
 """Run ids arrive from the queue; graded reports leave into the database. The one place where grading meets storage.
 
 A failure of ours is tried again, up to the allowed attempts, and then reported as grader_error; a sandbox that is not
-there at all (no engine, no image) costs no attempt: the run waits until it is. (docs/decisions/0062)
+there at all (no engine, no image), or an oracle whose packages are not, costs no attempt: the run waits until it is.
+(docs/decisions/0062)
 """
 
 import logging
@@ -13,6 +14,7 @@ from typing import Protocol, TypeVar
 import sqlalchemy as sa
 
 from grader.conclude import About, failed
+from grader.errors import OracleError, OracleMissing
 from grader.grade import Progress, fresh_seed
 from grader.report import Report
 from grader.submission import Submission
@@ -37,7 +39,8 @@ ADOPT_SECONDS = 30.0  # between two looks for runs that the engine has lost
 
 
 class Grading(Protocol):
-    """What grades. `open` makes it ready or raises SandboxError, `close` frees everything and ends what runs."""
+    """What grades. `open` makes it ready or raises SandboxError or OracleError; `close` frees everything and ends what
+    runs."""
 
     def open(self) -> None: ...
 
@@ -124,7 +127,7 @@ class GradingWorker:
             self._beat()
             try:
                 self._grading.open()
-            except SandboxError as error:
+            except (SandboxError, OracleError) as error:
                 self._miss(error)
                 self._stop.wait(pause)
                 pause = min(2 * pause, self._settings.heartbeat_seconds)
@@ -152,8 +155,12 @@ class GradingWorker:
         with writing(self._database) as connection:
             runs.beat(connection, worker, self._clock())
 
-    def _miss(self, error: SandboxError) -> None:
-        lack = wording.sandbox_missing(str(error))
+    def _miss(self, error: SandboxError | OracleError) -> None:
+        lack = (
+            wording.oracle_missing(str(error))
+            if isinstance(error, OracleError)
+            else wording.sandbox_missing(str(error))
+        )
         if self._missing != (lack,):
             log.error("%s", lack)
         self._missing = (lack,)
@@ -193,7 +200,7 @@ class GradingWorker:
             return failed(stored.unit, about, stored.digest, error)
         try:
             report = self._grade(stored, run, about)
-        except (EngineUnavailable, ImageMissing) as error:
+        except (EngineUnavailable, ImageMissing, OracleMissing) as error:
             self._miss(error)
             self._persist(lambda connection: runs.hand_back(connection, self._name, run.id))
             return None

@@ -13,6 +13,7 @@ from grader import conclude
 from grader.errors import Rejected
 from grader.grade import About, grade
 from grader.intake import take_in
+from grader.oracle import OracleProcesses
 from grader.report import CourseTestPart, Outcome, Report, StudentTestPart, Verdict
 from grader.submission import Upload
 from grader.text import render
@@ -39,15 +40,21 @@ def sandbox() -> Iterator[DockerSandbox]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[OracleProcesses]:
+    with OracleProcesses() as opened:
+        yield opened
+
+
 def cases() -> list[Any]:
     return [pytest.param(name, marks=[] if load(name).smoke else [pytest.mark.full]) for name in names()]
 
 
 @pytest.mark.docker
 @pytest.mark.parametrize("name", cases())
-def test_sample_ends_as_expected(name: str, unit: Unit, sandbox: DockerSandbox) -> None:
+def test_sample_ends_as_expected(name: str, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses) -> None:
     sample = load(name)
-    report = graded(sample, unit, sandbox)
+    report = graded(sample, unit, sandbox, oracle)
     assert_well_formed(report, unit)
     assert seen(report, sample.expected, unit) == wanted(sample.expected, unit), render(report)
 
@@ -81,12 +88,12 @@ def test_every_pitfall_of_the_unit_has_a_sample(unit: Unit) -> None:
 # --- what the tests share -------------------------------------------------------------------------------------------
 
 
-def graded(sample: Sample, unit: Unit, sandbox: DockerSandbox) -> Report:
+def graded(sample: Sample, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses) -> Report:
     try:
         submission = take_in(unit, {"mha": Upload("mha.py", sample.mha)}, sample.tests)
     except Rejected as refusal:
         return conclude.rejected(unit.id, ABOUT, refusal.code, f"{refusal.path}: {refusal.message}")
-    return grade(unit, submission, sandbox=sandbox, seed=20260101, about=ABOUT)
+    return grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=20260101, about=ABOUT)
 
 
 def assert_well_formed(report: Report, unit: Unit) -> None:
@@ -105,6 +112,9 @@ def assert_well_formed(report: Report, unit: Unit) -> None:
     assert [test.id for test in report.course_tests.tests] == [test.name for test in unit.course_tests]
     assert [mutant.id for mutant in report.mutation.mutants] == [mutant.id for mutant in unit.mutants]
     assert report.mutation.total == len(unit.mutants)
+    assert report.oracle and report.oracle.status in (
+        ("agree",) if report.course_tests.passed == report.course_tests.total else ("disagree", "not_run")
+    )
     for test in report.course_tests.tests:
         assert test.outcome is Outcome.PASSED or test.message, f"{test.id} does not say why"
 
@@ -154,6 +164,8 @@ def wanted(expected: Expected, unit: Unit) -> dict[str, object]:
         values["fail on own code"] = sorted(expected.own_fails)
     if expected.tests_total is not None:
         values["tests"] = expected.tests_total
+    if expected.oracle is not None:
+        values["oracle"] = expected.oracle
     return values
 
 
@@ -195,4 +207,6 @@ def seen(report: Report, expected: Expected, unit: Unit) -> dict[str, object]:
         values["fail on own code"] = sorted(test.id for test in tests if test.own_code in NOT_PASSED)
     if expected.tests_total is not None:
         values["tests"] = report.student_tests.total
+    if expected.oracle is not None:
+        values["oracle"] = report.oracle.status if report.oracle else None
     return values

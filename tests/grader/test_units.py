@@ -7,6 +7,7 @@ from grader.unit import Course, Unit
 from grader.units import load_course
 from tests.grader import small_course
 from tests.grader.small_course import COURSE_TEST, FILES, MODULE, PATCH, REFERENCE, write_course
+from tests.grader.small_oracle import LIVE
 
 TOML = "course/modules/Z1.toml"
 MANIFEST = "course/mutants/Z1/manifest.tsv"
@@ -218,7 +219,7 @@ def test_a_folder_that_is_no_course_is_an_error(tmp_path: Path) -> None:
 )
 def test_the_digest_follows_everything_the_grade_depends_on(file: str, tmp_path: Path) -> None:
     original = load_course(write_course(tmp_path / "a"))
-    changed = FILES.get(file, "x = 1\n")
+    changed = FILES.get(file, LIVE)
     changed = changed.replace("Test other", "Try other") if file == MANIFEST else changed + "\n# more\n"
     other = load_course(write_course(tmp_path / "b", {file: changed}))
     assert _digests(original) == _digests(load_course(write_course(tmp_path / "c")))
@@ -229,6 +230,30 @@ def test_the_digest_follows_everything_the_grade_depends_on(file: str, tmp_path:
 def _digests(course: Course) -> tuple[str, str]:
     assert course.problems == ()
     return course.digest, course.units["Z1"].digest
+
+
+def test_a_unit_without_an_oracle_has_none_and_with_one_its_two_halves(tmp_path: Path) -> None:
+    assert load_course(write_course(tmp_path / "a")).units["Z1"].oracle is None
+    oracle = load_course(write_course(tmp_path / "b", {"course/oracle/Z1/live.py": LIVE})).units["Z1"].oracle
+    assert oracle is not None and oracle.source == LIVE.encode()
+    assert b"def drive" in oracle.driver and b"def expected" not in oracle.driver
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (LIVE.replace("def cases", "def some"), "cases"),
+        (LIVE.replace("def expected", "def some"), "expected"),
+        (LIVE.replace("def drive", "def some"), "drive"),
+        (LIVE + "print(1)\n", "top level"),
+        (LIVE + "def (\n", "syntax"),
+    ],
+)
+def test_an_oracle_that_cannot_serve_refuses_its_unit(source: str, reason: str, tmp_path: Path) -> None:
+    course = load_course(write_course(tmp_path, {"course/oracle/Z1/live.py": source}))
+    [problem] = course.problems
+    assert (problem.unit, problem.file) == ("Z1", "oracle/Z1/live.py")
+    assert reason in problem.reason
 
 
 def test_the_small_course_is_whole() -> None:

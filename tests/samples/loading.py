@@ -44,7 +44,7 @@ class Expected:
     causes and course_causes: code of the cause by test, "late" for either kind of time.
     advice: texts in the advice by test. messages: texts in what a course test said.
     problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it.
-    mutants: the status of every mutant. tests_total: how many tests were found.
+    mutants: the status of every mutant. tests_total: how many tests were found. oracle: what the oracle says.
     """
 
     verdict: str
@@ -67,6 +67,7 @@ class Expected:
     intake: tuple[str, ...] = ()
     next_step: tuple[str, ...] = ()
     tests_total: int | None = None
+    oracle: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,12 @@ def load(name: str) -> Sample:
         said["about"],
         said.get("smoke", False),
         mha,
-        _uploads(name, files, said["upload"]) if "upload" in said else tuple(files),
-        _expected(name, said["expected"]),
+        uploads_of(name, files, said["upload"]) if "upload" in said else tuple(files),
+        expected_of(name, said["expected"]),
     )
 
 
-def _expected(name: str, said: Mapping[str, Any]) -> Expected:
+def expected_of(name: str, said: Mapping[str, Any]) -> Expected:
     unknown = set(said) - {one.name for one in fields(Expected)}
     if unknown:
         raise ValueError(f"{name}/expected.toml: unknown expectations {sorted(unknown)}")
@@ -126,7 +127,7 @@ def _frozen(value: Any) -> Any:
 # -- uploads ---------------------------------------------------------------------------------------------------------
 
 
-def _uploads(name: str, files: list[Upload], recipe: Mapping[str, Any]) -> tuple[Upload, ...]:
+def uploads_of(name: str, files: list[Upload], recipe: Mapping[str, Any]) -> tuple[Upload, ...]:
     unknown = set(recipe) - RECIPE_KEYS
     if unknown:
         raise ValueError(f"{name}/expected.toml: unknown words of the recipe {sorted(unknown)}")

@@ -45,6 +45,7 @@ def test_empty_arrays_are_arrays() -> None:
         [["x", "bool", [2**32, 2**32]]],  # their product is 0 in 64 bits
         [["x", "float64", [2**61]]],
         [["x", "bool", [0, 2**62]]],
+        [["x", "bool", [0, 2**20, 2**20, 2**20]]],  # empty, and yet more than numpy can count
         [[str(number), "bool", [0]] for number in range(1000)],
         [],
     ],

@@ -2,6 +2,7 @@ import threading
 
 import pytest
 
+from grader.errors import OracleMissing
 from grader.grade import Progress
 from grader.report import Verdict
 from sandbox.errors import EngineFailed, EngineUnavailable
@@ -86,9 +87,10 @@ def test_a_run_whose_worker_died_three_times_is_not_tried_a_fourth_time(bench):
     assert status_of(bench, submission) == "error"
 
 
-def test_a_sandbox_that_is_not_there_costs_no_attempt_and_is_named_until_it_is(bench):
+@pytest.mark.parametrize("lack", [EngineUnavailable("no Docker Engine answers"), OracleMissing("no torch")])
+def test_a_sandbox_or_an_oracle_that_is_not_there_costs_no_attempt(bench, lack):
     submission = bench.submitted("ada")
-    grading = Failing(*[EngineUnavailable("no Docker Engine answers")] * 5)
+    grading = Failing(*[lack] * 5)
     bench.graded(bench.worker(grading))
     assert grading.attempts == 6
     assert status_of(bench, submission) == "done"
@@ -190,10 +192,17 @@ def test_a_worker_offers_the_engine_every_unfinished_run_and_leaves_cleanly(benc
     assert bench.rows(tables.workers) == []
 
 
-def test_a_worker_without_a_sandbox_says_so_and_takes_no_work(bench):
+@pytest.mark.parametrize(
+    ("lack", "said"),
+    [
+        (EngineUnavailable("no Docker Engine answers; start one"), "sandbox: no Docker Engine answers; start one"),
+        (OracleMissing("it needs the package torch; start one"), "oracle: it needs the package torch; start one"),
+    ],
+)
+def test_a_worker_without_a_sandbox_or_an_oracle_says_so_and_takes_no_work(bench, lack, said):
     class Missing(FakeGrading):
         def open(self):
-            raise EngineUnavailable("no Docker Engine answers; start one")
+            raise lack
 
     engine = Engine()
     thread = threading.Thread(target=bench.worker(Missing(samples.passes)).run, args=(engine,))
@@ -202,7 +211,7 @@ def test_a_worker_without_a_sandbox_says_so_and_takes_no_work(bench):
         thread.join(0.01)
     answer = bench.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["missing"] == ["sandbox: no Docker Engine answers; start one"]
+    assert answer.json()["missing"] == [said]
     bench.stop.set()
     thread.join(30)
     assert engine.calls == []

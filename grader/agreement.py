@@ -1,0 +1,107 @@
+"""The oracle's cases and what a unit answered to them arrive; whether they agree leaves. Pure.
+
+Answers come from a process that the student's code shared, so nothing is believed of them but that they are arrays:
+each is compared, and a case without an answer is never agreement.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader import comparator, wording
+from grader.comparator import Finding
+from grader.oracle import Trial, numpy_of
+from grader.report import Cause, Disagreement, OraclePart
+from sandbox.records import Answer, Ending, RunResult
+
+TOLD = 5
+"""how many disagreeing cases a report tells"""
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class OracleSeen:
+    """What a unit did on the cases of a seed. `answers` and `endings` are by place in `trials`; an ending stands at
+    the case whose run it ended, and `ended` is one that no case can be blamed for."""
+
+    seed: int
+    trials: Sequence[Trial]
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+    endings: Mapping[int, Ending] = field(default_factory=dict)
+    ended: Ending | None = None
+    next_case: int = 0
+    """where a further run would take the cases up; behind the last one when there is nothing left to ask"""
+
+    def with_run(self, result: RunResult) -> "OracleSeen":
+        """The same after a further run of the cases from `next_case` on."""
+        first, end = self.next_case, len(self.trials)
+        answers = {**self.answers, **{first + answer.case: answer for answer in result.answers}}
+        if result.complete:
+            return OracleSeen(self.seed, self.trials, answers, self.endings, self.ended, end)
+        if result.ending.item is None:
+            return OracleSeen(self.seed, self.trials, answers, self.endings, result.ending, end)
+        at = first + int(result.ending.item)
+        return OracleSeen(self.seed, self.trials, answers, {**self.endings, at: result.ending}, self.ended, at + 1)
+
+
+NOT_RUN = OraclePart(status="not_run", cases=0, agreed=0, seed=None, worst=None, disagreements=())
+
+
+def judge(seen: OracleSeen | None) -> OraclePart:
+    """Compare every answer. None, or no cases, is `not_run`."""
+    if seen is None or not seen.trials:
+        return NOT_RUN
+    found = [_compared(seen.answers[at], trial) if at in seen.answers else () for at, trial in enumerate(seen.trials)]
+    told = [each for at in range(len(seen.trials)) for each in _disagreement(seen, at, found[at])]
+    if seen.ended is not None:
+        cause = wording.cause(seen.ended)
+        told.append(Disagreement(case="", message=cause.message, cause=cause))
+    agreed = sum(at in seen.answers and not _fails(seen, at, found[at]) for at in range(len(seen.trials)))
+    agree = agreed == len(seen.trials) and not told
+    if not agree and not told:
+        told.append(Disagreement(case="", message=wording.NO_ANSWER))
+    return OraclePart(
+        status="agree" if agree else "disagree",
+        cases=len(seen.trials),
+        agreed=agreed,
+        seed=seen.seed,
+        worst=_worst(seen, found),
+        disagreements=tuple(told[:TOLD]),
+    )
+
+
+def _compared(answer: Answer, trial: Trial) -> tuple[Finding, ...]:
+    if answer.error:
+        return ()
+    return comparator.findings({name: numpy_of(array) for name, array in answer.arrays.items()}, trial.expected)
+
+
+def _fails(seen: OracleSeen, at: int, found: tuple[Finding, ...]) -> bool:
+    return bool(found) or at in seen.endings or bool(seen.answers[at].error)
+
+
+def _disagreement(seen: OracleSeen, at: int, found: tuple[Finding, ...]) -> Iterator[Disagreement]:
+    """What there is to say of one case: nothing if it agrees, or was never asked."""
+    trial = seen.trials[at]
+    cause: Cause | None = None
+    if at in seen.endings:
+        cause = wording.cause(seen.endings[at])
+        what = cause.message
+    elif at in seen.answers and seen.answers[at].error:
+        what = wording.case_failed(seen.answers[at].error)
+    elif found:
+        what = wording.differs(found[0].says, found[0].difference, len(found) - 1)
+    else:
+        return
+    yield Disagreement(case=trial.id, message=wording.case_disagrees(trial.says, what), cause=cause)
+
+
+def _worst(seen: OracleSeen, found: Sequence[tuple[Finding, ...]]) -> float | None:
+    """The largest error met, in tolerances: above 1 it is a disagreement. None where no numbers could be compared."""
+    errors: list[float] = []
+    for at, answer in seen.answers.items():
+        if found[at]:
+            errors += [each.difference.ratio for each in found[at] if each.difference.ratio is not None]
+        elif not answer.error:
+            result = {name: numpy_of(array) for name, array in answer.arrays.items()}
+            errors.append(comparator.worst_closeness(result, seen.trials[at].expected))
+    return float(f"{max(errors):.{DIGITS}g}") if errors else None
