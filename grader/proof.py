@@ -159,10 +159,11 @@ def _list(items: Sequence[object]) -> str:
 
 
 def digests(unit: Unit) -> str:
-    """The renderings that grading uses, a line each: SHA-256, variant and salt."""
-    lines = []
-    for variant in variants_of(unit):
-        for salt in SALTS:
-            parts = [(path, rendered(source, salt)) for path, source in variant.files.items()]
-            lines.append(f"{digest_of(parts)}  {variant.id} {salt}\n")
-    return "".join(lines)
+    """The renderings that grading uses, a line each."""
+    return "".join(digest_line(variant, salt) for variant in variants_of(unit) for salt in SALTS)
+
+
+def digest_line(variant: Variant, salt: int) -> str:
+    """SHA-256 of one rendering, variant and salt."""
+    digest = digest_of((path, rendered(source, salt)) for path, source in variant.files.items())
+    return f"{digest}  {variant.id} {salt}\n"
