@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-setup: python engine image ## environment, Docker Engine if missing and allowed, sandbox image
+setup: python torch engine image ## environment with torch, Docker Engine if missing and allowed, sandbox image
 
 python: $(VENV)/.installed
 
@@ -36,7 +36,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 torch: $(VENV)/.torch
 
 $(VENV)/.torch: requirements-torch.lock $(VENV)/.installed
-	@echo "setup: installing torch, which tests compare tinyllm with"
+	@echo "setup: installing torch, which units are compared with"
 	$(BIN)/python -m pip install --quiet -r requirements-torch.lock
 	touch $@
 
@@ -56,11 +56,11 @@ serve: setup ## run the service in the foreground
 stop: ## stop the service that make demo left running
 	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
 
-test: setup torch lint ## what every change must pass: all but the slowest tests, in the real sandbox
+test: setup lint ## what every change must pass: all but the slowest tests, in the real sandbox
 	@echo "test: all tests but the slowest"
 	$(BIN)/python -m pytest -m "not full"
 
-test-full: setup torch lint ## every test; by hand before a release
+test-full: setup lint ## every test; by hand before a release
 	@echo "test-full: every test"
 	$(BIN)/python -m pytest
 

@@ -11,9 +11,10 @@ trap 'rm -rf "$context"' EXIT
 
 echo "service-image: fetching wheels"
 "$root/sandbox/image/wheels.sh" "$here/requirements.lock" "$context/wheels"
+"$root/sandbox/image/wheels.sh" "$root/requirements-torch.lock" "$context/wheels"
 
 echo "service-image: laying out the build context"
-cp "$here/Dockerfile" "$here/requirements.lock" "$context/"
+cp "$here/Dockerfile" "$here/requirements.lock" "$root/requirements-torch.lock" "$context/"
 mkdir "$context/app"
 (cd "$root" && git ls-files service grader sandbox tinyllm course pyproject.toml README.md LICENSE | tar -cf - -T -) |
     tar -C "$context/app" -xf -
