@@ -90,44 +90,6 @@ def test_it():
 
 
 @docker_only
-@pytest.mark.parametrize(
-    "name, number",
-    [
-        ("io_uring_setup", 425),
-        ("ptrace", 101),
-        ("process_vm_readv", 310),
-        ("shmget", 29),
-        ("msgget", 68),
-        ("semget", 64),
-        ("mq_open", 240),
-        ("bpf", 321),
-        ("keyctl", 250),
-        ("add_key", 248),
-        ("mount", 165),
-        ("unshare", 272),
-        ("setns", 308),
-        ("perf_event_open", 298),
-        ("userfaultfd", 323),
-        ("inotify_init1", 294),
-        ("fanotify_init", 300),
-        ("pidfd_getfd", 438),
-        ("name_to_handle_at", 303),
-        ("pivot_root", 155),
-    ],
-)
-def test_a_system_call_is_refused(session: Session, run_of: MakeRun, name: str, number: int) -> None:
-    source = f"""
-import ctypes, platform
-def test_it():
-    if platform.machine() != "x86_64": return
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.syscall({number}, 0, 0, 0, 0, 0) == -1
-    assert ctypes.get_errno() == 1
-"""
-    assert passes(session.run([run_of(source)])[0])
-
-
-@docker_only
 def test_sockets_are_pairs_only(session: Session, run_of: MakeRun) -> None:
     source = """
 import asyncio, pytest, socket, subprocess, sys, tempfile, threading
