@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from grader import cli
 from grader.cli import grade
 from tests.grader.small_course import FILES, REFERENCE, write_course
+from tests.grader.small_oracle import LIVE
 
 SUITE = """\
 import pytest
@@ -172,3 +173,26 @@ def test_a_bug_of_ours_is_no_verdict(course: Path, sent: Path, monkeypatch: pyte
     result = run(course, "Z1", "--double", sent / "double.py", "--tests", sent / "tests")
     assert (result.exit_code, result.stdout) == (5, "")
     assert "ZeroDivisionError" in result.stderr
+
+
+def test_a_unit_with_an_oracle_is_driven_and_the_text_says_so(
+    sent: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tree = write_course(tmp_path_factory.mktemp("with-oracle"), {"course/oracle/Z1/live.py": LIVE})
+    words = ("Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--seed", "5")
+    right = run(tree, *words)
+    assert "Random cases: 6 of 6 agree" in right.output
+    (sent / "double.py").write_text(
+        REFERENCE.replace("for _ in", "x = x if isinstance(x, int) else x + 1\n        for _ in")
+    )
+    wrong = run(tree, *words)
+    assert wrong.exit_code == 1
+    assert "random cases, although every course test passed" in wrong.output and "With factor" in wrong.output
+
+
+def test_an_oracle_that_cannot_start_is_our_failure(sent: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    lacking = LIVE.replace("def expected(case):\n", "def expected(case):\n    import nothing_like_it\n")
+    tree = write_course(tmp_path_factory.mktemp("lacking"), {"course/oracle/Z1/live.py": lacking})
+    result = run(tree, "Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--format", "json")
+    assert result.exit_code == 5
+    assert "nothing_like_it" in result.stderr and "make setup" in result.stderr
