@@ -1,0 +1,3 @@
+"""Hostile submissions are graded, never collected with our own tests."""
+
+collect_ignore_glob = ["*/*"]
