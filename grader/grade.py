@@ -15,12 +15,13 @@ from random import Random
 
 from grader import conclude, contract, mutation, plan, verdicts
 from grader.agreement import OracleSeen
-from grader.conclude import About, MutationSeen, OwnSeen, Seen
 from grader.errors import OracleMissing
 from grader.mutation import Decision, Judgement, Next
+from grader.mutation_part import why_not_run
 from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
 from grader.report import MutantStatus, Report
+from grader.seen import About, MutationSeen, OwnSeen, Seen
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from grader.verdicts import SuiteSeen
@@ -202,7 +203,7 @@ def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Pol
     """The student's tests on correct code and on mutants."""
     with phases.time("calibration"):
         calibration, broken = calibrate(runner, unit, submission, policy)
-    stopped = conclude.why_not_run(unit, submission, calibration, policy)
+    stopped = why_not_run(unit, submission, calibration, policy)
     if stopped is not None:
         return MutationSeen(calibration, broken, stopped=stopped)
     field_ = Field(runner, unit, submission, calibration, policy)

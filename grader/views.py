@@ -5,7 +5,7 @@ A student therefore sees of those runs: names that stand in the uploaded files, 
 runs on the student's own code is theirs already. Teachers see everything (docs/decisions/0052-what-students-see.md).
 """
 
-from grader.conclude import INVALID_NAMED
+from grader.reasons import INVALID_NAMED
 from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart
 from grader.wording import without_seen
 

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable
 
-from grader.conclude import About
 from grader.grade import Progress, grade
 from grader.oracle import OracleProcesses
 from grader.report import Report
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.docker_engine import DockerSandbox

@@ -13,10 +13,11 @@ from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from grader.conclude import About, failed
+from grader.conclude import failed
 from grader.errors import OracleError, OracleMissing
 from grader.grade import Progress, fresh_seed
 from grader.report import Report
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from random import Random
 
-from grader.conclude import About
 from grader.grade import grade
 from grader.plan import STANDARD, Policy
 from grader.report import MutantStatus, Report
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Freedom, Mutant, Unit, Wheat
 from sandbox.records import (

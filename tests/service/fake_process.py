@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from grader.conclude import About
 from grader.grade import Progress
 from grader.report import Report
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Unit
 from service.database import Held

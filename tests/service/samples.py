@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from grader.conclude import About
 from grader.grade import Progress
 from grader.report import (
     Baselines,
@@ -22,6 +21,7 @@ from grader.report import (
     Timing,
     Verdict,
 )
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Contract, Course, CourseTest, Erratum, Freedom, Mutant, Unit, UnitFile
 from sandbox.records import File

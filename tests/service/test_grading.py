@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.conclude import About
 from grader.errors import OracleError, OracleMissing
 from grader.report import Verdict
+from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Course
 from grader.units import load_course
