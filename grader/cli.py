@@ -81,6 +81,7 @@ def _only_verdicts_exit_with_1() -> Iterator[None]:
     help="'process' grades without isolation: for your own code only.",
 )
 @click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
+@click.option("--runtime", envvar="AUTOGRADER_RUNTIME", help="What runs the containers, such as runsc (gVisor).")
 @_only_verdicts_exit_with_1()
 def grade(
     words: tuple[str, ...],
@@ -91,6 +92,7 @@ def grade(
     course_dir: Path,
     kind: str,
     jobs: int,
+    runtime: str | None,
 ) -> None:
     """Grade files of this machine as the service would.
 
@@ -124,7 +126,7 @@ def grade(
             with OracleProcesses() as oracle:
                 if unit.oracle is not None:
                     oracle.start(unit.oracle)  # its imports take as long as the container's start
-                with _sandbox(kind, jobs) as sandbox:
+                with _sandbox(kind, jobs, runtime) as sandbox:
                     report = grade_submission(
                         unit, submission, sandbox=sandbox, oracle=oracle, seed=seed, about=about, progress=progress
                     )
@@ -200,9 +202,9 @@ def _existing(paths: Sequence[Path]) -> Sequence[Path]:
 
 
 @contextmanager
-def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
+def _sandbox(kind: str, jobs: int, runtime: str | None) -> Iterator[Sandbox]:
     if kind == "docker":
-        with DockerSandbox(jobs=jobs) as sandbox:
+        with DockerSandbox(jobs=jobs, runtime=runtime or None) as sandbox:
             yield sandbox
     else:
         click.echo(wording.NOT_ISOLATED, err=True)

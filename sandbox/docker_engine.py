@@ -29,6 +29,7 @@ from sandbox.station import Loss, Lost, SocketLine, Station
 from sandbox.wire import WireError
 
 SECCOMP = Path(__file__).parent / "seccomp.json"
+IMAGE = "autograder-sandbox:latest"
 LABEL = "autograder.sandbox"
 BOOT_LABEL = "autograder.boot"
 OWNER_LABEL = "autograder.owner"
@@ -53,18 +54,20 @@ class DockerSandbox:
     def __init__(
         self,
         client_or_url: docker.DockerClient | str | None = None,
-        image: str = "autograder-sandbox:latest",
+        image: str = IMAGE,
         jobs: int = 2,
         pool_size: int = 0,
         runtime: str | None = None,
         memory_bytes: int = 2 * 2**30,
         ceiling: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
-        """Raises EngineUnavailable or ImageMissing, each saying what to do."""
+        """Raises EngineUnavailable (also for a runtime it lacks) or ImageMissing, each saying what to do."""
         self._client = connect(client_or_url)
         self._client_is_ours = self._client is not client_or_url
         self._jobs = jobs
         self._image_id = image_id_of(self._client, image)
+        if runtime:
+            refuse_unknown_runtime(self._client, runtime)
         self._options = options(self._image_id, jobs, memory_bytes, ceiling, runtime)
         reap(self._client)
         self._pool = Pool(self._open, pool_size)
@@ -217,6 +220,19 @@ def image_id_of(client: docker.DockerClient, image: str) -> str:
         raise ImageMissing(f"the engine has no image {image}: run `make setup` to build it") from error
     except ENGINE_ERRORS as error:
         raise EngineUnavailable(f"the Docker Engine does not answer: {error}") from error
+
+
+def refuse_unknown_runtime(client: docker.DockerClient, runtime: str) -> None:
+    """Raises EngineUnavailable if the engine does not know the runtime: no container would ever start."""
+    try:
+        known = sorted(client.info().get("Runtimes", {}))
+    except ENGINE_ERRORS as error:
+        raise EngineUnavailable(f"the Docker Engine does not answer: {error}") from error
+    if runtime not in known:
+        raise EngineUnavailable(
+            f"the Docker Engine has no runtime {runtime}, only {', '.join(known)}: install it and name it in the "
+            "engine's daemon.json, or unset AUTOGRADER_RUNTIME"
+        )
 
 
 def start_container(client: docker.DockerClient, container: dict[str, Any]) -> "DockerLine":

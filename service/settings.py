@@ -20,6 +20,7 @@ class Settings:
     database_url: str = ""
     sandbox: SandboxKind = "docker"
     image: str = ""  # empty: the sandbox's own default
+    runtime: str = ""  # what runs its containers, such as runsc; empty: the engine's own default
     jobs: int = 2  # runs at a time within one submission
     slots: int = 1  # submissions at a time in one worker
     max_body_bytes: int = 24 * MEBIBYTE
@@ -49,6 +50,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "database_url": str,
     "sandbox": str,
     "image": str,
+    "runtime": str,
     "jobs": int,
     "slots": int,
     "max_body_bytes": int,

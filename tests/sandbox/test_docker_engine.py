@@ -279,3 +279,18 @@ def test_without_an_engine_the_error_says_what_to_do() -> None:
 def test_without_the_image_the_error_says_what_to_do(client: docker.DockerClient) -> None:
     with pytest.raises(ImageMissing, match="make setup"):
         DockerSandbox(client, image="autograder-sandbox:no-such-tag")
+
+
+@docker_only
+def test_a_runtime_the_engine_lacks_is_said_at_once(client: docker.DockerClient) -> None:
+    with pytest.raises(EngineUnavailable, match=r"no runtime no-such-thing, only .*runc"):
+        DockerSandbox(client, runtime="no-such-thing")
+
+
+@docker_only
+def test_the_runtime_is_the_one_asked_for(client: docker.DockerClient, run_of: MakeRun) -> None:
+    before = containers(client)
+    with DockerSandbox(client, runtime="runc") as sandbox, sandbox.session() as session:
+        (made,) = containers(client) - before
+        assert client.api.inspect_container(made)["HostConfig"]["Runtime"] == "runc"
+        assert passes(session.run([run_of("def test_it(): pass\n")])[0])

@@ -18,6 +18,7 @@ def test_the_children_of_serve_read_the_same_settings():
         database_url="sqlite:///x",
         sandbox="process",
         image="abc",
+        runtime="runsc",
         jobs=5,
         slots=2,
         max_body_bytes=1234,
