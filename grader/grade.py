@@ -206,14 +206,14 @@ def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Pol
     stopped = why_not_run(unit, submission, calibration, policy)
     if stopped is not None:
         return MutationSeen(calibration, broken, stopped=stopped)
-    field_ = Field(runner, unit, submission, calibration, policy)
+    variants = VariantRuns(runner, unit, submission, calibration, policy)
     with phases.time("mutants"):
-        correct, first_runs = field_.first_runs()
+        correct, first_runs = variants.first_runs()
     judgements = mutation.judge_tests(calibration, correct)
     known_errors = frozenset(mutation.known_errors(calibration, correct))
     with phases.time("confirmation"):
-        decisions = field_.decide(first_runs, judgements, known_errors)
-    return MutationSeen(calibration, broken, correct, judgements, decisions, field_.complete)
+        decisions = variants.decide(first_runs, judgements, known_errors)
+    return MutationSeen(calibration, broken, correct, judgements, decisions, variants.complete)
 
 
 def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy) -> tuple[SuiteSeen, SuiteSeen]:
@@ -232,7 +232,7 @@ def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy
     )
 
 
-class Field:
+class VariantRuns:
     """The correct versions and the mutants of a unit, and the student's suite against them.
 
     All first runs are alike but for the code under test (same limits, same settings), in one random order, so that
