@@ -9,7 +9,7 @@ from grader.report import Report
 from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Course, Unit
-from sandbox.docker_engine import DockerSandbox
+from sandbox.docker_engine import IMAGE, DockerSandbox
 from sandbox.process import ProcessSandbox
 from service.settings import Settings
 
@@ -59,6 +59,9 @@ class SandboxGrading:
 def _sandbox(settings: Settings) -> DockerSandbox | ProcessSandbox:
     if settings.sandbox == "process":
         return ProcessSandbox(jobs=settings.jobs)
-    if settings.image:
-        return DockerSandbox(image=settings.image, jobs=settings.jobs, pool_size=settings.slots)
-    return DockerSandbox(jobs=settings.jobs, pool_size=settings.slots)
+    return DockerSandbox(
+        image=settings.image or IMAGE,
+        jobs=settings.jobs,
+        pool_size=settings.slots,
+        runtime=settings.runtime or None,
+    )
