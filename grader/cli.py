@@ -25,7 +25,7 @@ from grader.report import Report, Verdict
 from grader.submission import Upload
 from grader.text import render
 from grader.unit import Course, Unit
-from grader.units import load_course
+from grader.units import DEFAULT_COURSE, load_course
 from sandbox.docker_engine import DockerSandbox
 from sandbox.errors import SandboxError
 from sandbox.process import ProcessSandbox
@@ -33,7 +33,6 @@ from sandbox.records import Sandbox
 
 EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdict.REJECTED: 6}
 CLEAR_LINE = "\r\033[K"
-DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
 
 
 @contextmanager

@@ -23,13 +23,12 @@ from grader.proof import Proof
 from grader.renderings import SALTS
 from grader.submission import Upload
 from grader.unit import Unit
-from grader.units import load_course
+from grader.units import DEFAULT_COURSE, load_course
 from sandbox.docker_engine import DockerSandbox
 from sandbox.process import ProcessSandbox
 from sandbox.records import RunResult, Sandbox
 
 SECONDS = 3600.0
-DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"
 
 
 @click.group()

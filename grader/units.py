@@ -20,6 +20,7 @@ from grader.source import Unparsed, parse
 from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitOracle, UnitProblem, Wheat
 from sandbox.records import File
 
+DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"  # beside this package, as in a checkout
 CONTRACTS = "contracts/py"
 SUITE = "suite"
 LIB = "lib"

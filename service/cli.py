@@ -24,9 +24,7 @@ DEV_LABEL = "dev token"
 data_option = click.option(
     "--data", type=click.Path(file_okay=False, path_type=Path), help="Directory of the database.  [default: data]"
 )
-course_option = click.option(
-    "--course", type=click.Path(file_okay=False, path_type=Path), help="The course tree.  [default: course]"
-)
+course_option = click.option("--course", type=click.Path(file_okay=False, path_type=Path), help="Another course tree.")
 sandbox_option = click.option("--sandbox", type=click.Choice(["docker", "process"]), help="[default: docker]")
 jobs_option = click.option("--jobs", type=click.IntRange(1), help="Runs at a time within one submission.")
 host_option = click.option("--host", default="127.0.0.1", show_default=True)
@@ -204,6 +202,8 @@ def admit_admin(settings: Settings, dev_token: str | None) -> None:
 def transaction(data: Path | None) -> Iterator[sa.Connection]:
     """A transaction on the service's database, which is made if it is not there."""
     settings = from_environment(data=data)
+    if not database.exists(settings):
+        click.echo(wording.new_database(settings.data), err=True)
     database.migrate(settings)
     engine = database.open_engine(settings.url)
     try:

@@ -73,6 +73,11 @@ def insert_or_ignore(connection: sa.Connection, table: sa.Table, values: Mapping
     return postgresql.insert(table).values(values).on_conflict_do_nothing()
 
 
+def exists(settings: Settings) -> bool:
+    """Whether there is a database already; one that is not a file of ours is taken to be there."""
+    return bool(settings.database_url) or settings.database_file.exists()
+
+
 def migrate(settings: Settings) -> None:
     """Bring our tables up to date. Processes that start together take turns."""
     settings.data.mkdir(parents=True, exist_ok=True)

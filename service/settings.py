@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from grader.units import DEFAULT_COURSE
+
 MEBIBYTE = 2**20
 
 SandboxKind = Literal["docker", "process"]
@@ -16,7 +18,7 @@ class Settings:
     """Everything the service can be told. `database_url` empty means one SQLite file in `data`."""
 
     data: Path = Path("data")
-    course: Path = Path("course")
+    course: Path = DEFAULT_COURSE
     database_url: str = ""
     sandbox: SandboxKind = "docker"
     image: str = ""  # empty: the sandbox's own default
@@ -34,7 +36,12 @@ class Settings:
     @property
     def url(self) -> str:
         """The database, as SQLAlchemy names it."""
-        return self.database_url or f"sqlite:///{self.data.resolve() / 'autograder.sqlite'}"
+        return self.database_url or f"sqlite:///{self.database_file}"
+
+    @property
+    def database_file(self) -> Path:
+        """Where the SQLite database lies if no other is named."""
+        return self.data.resolve() / "autograder.sqlite"
 
     def __post_init__(self) -> None:
         for name in ("jobs", "slots", "max_body_bytes", "max_attempts"):

@@ -149,6 +149,12 @@ def not_ready(lacks: str) -> str:
     return f"Not ready yet: {lacks}"
 
 
+def new_database(folder: Path) -> str:
+    return (
+        f"There was no database in {folder}, so a new one was made. The service must be started with the same --data."
+    )
+
+
 def token_unknown(token_id: str) -> str:
     return f"There is no token {token_id}; see 'autograder token list'."
 

@@ -28,12 +28,18 @@ def account_of(folder, secret):
 def test_a_created_token_is_printed_alone_and_opens_the_service(run, tmp_path):
     result = run("token", "create", "--role", "student", "--student", "s123")
     assert result.exit_code == 0, result.output
-    account = account_of(tmp_path, result.output.strip())
+    account = account_of(tmp_path, result.stdout.strip())
     assert (account.role, account.student) == ("student", "s123")
 
 
+def test_a_token_for_a_database_that_was_not_there_says_so_once(run):
+    first, second = (run("token", "create", "--role", "teacher") for _ in range(2))
+    assert "a new one was made" in first.stderr and "--data" in first.stderr
+    assert second.stderr == ""
+
+
 def test_the_list_shows_every_token_but_not_its_secret(run):
-    secret = run("token", "create", "--role", "teacher", "--label", "Ms Noether").output.strip()
+    secret = run("token", "create", "--role", "teacher", "--label", "Ms Noether").stdout.strip()
     run("token", "create", "--role", "student", "--student", "s123", "--days", "1")
     listed = run("token", "list").output
     assert "Ms Noether" in listed and "s123" in listed and "until" in listed
@@ -41,7 +47,7 @@ def test_the_list_shows_every_token_but_not_its_secret(run):
 
 
 def test_a_revoked_token_opens_nothing(run, tmp_path):
-    secret = run("token", "create", "--role", "lms").output.strip()
+    secret = run("token", "create", "--role", "lms").stdout.strip()
     account = account_of(tmp_path, secret)
     assert run("token", "revoke", account.id).exit_code == 0
     assert account_of(tmp_path, secret) is None

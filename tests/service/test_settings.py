@@ -2,13 +2,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.units import DEFAULT_COURSE
 from service.settings import Settings, from_environment, to_environment
 
 
 def test_the_command_line_wins_over_the_environment_and_the_environment_over_the_default():
     environ = {"AUTOGRADER_DATA": "/from/environment", "AUTOGRADER_JOBS": "3"}
     settings = from_environment(environ, data=Path("/from/line"))
-    assert (settings.data, settings.jobs, settings.course) == (Path("/from/line"), 3, Path("course"))
+    assert (settings.data, settings.jobs, settings.course) == (Path("/from/line"), 3, DEFAULT_COURSE)
 
 
 def test_the_children_of_serve_read_the_same_settings():
