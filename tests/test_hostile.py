@@ -1,10 +1,16 @@
 """Every hostile submission ends as its expected.toml says, and leaves nothing behind that the next one would notice."""
 
+import contextlib
+import json
 import os
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from grader import conclude, views
@@ -12,14 +18,14 @@ from grader.errors import Rejected
 from grader.grade import grade
 from grader.intake import take_in
 from grader.oracle import OracleProcesses
-from grader.report import Report
+from grader.report import Report, Verdict
 from grader.submission import Upload
 from grader.text import render
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import OWNER_LABEL, DockerSandbox, connect, owner_of
 from tests.hostile.loading import Hostile, everything
-from tests.samples.loading import Expected
+from tests.samples.loading import Expected, load
 from tests.test_samples import ABOUT, COURSE, failing, seen, wanted
 
 SEED = 20260101
@@ -53,14 +59,43 @@ def cases() -> list[Any]:
 def test_hostile_submission_ends_as_expected_and_leaves_nothing(
     hostile: Hostile, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses
 ) -> None:
-    before = processes()
     report = graded(hostile, unit, sandbox, oracle)
     assert_sound(report)
     assert seen_of(report, hostile, unit) == wanted_of(hostile, unit), render(report)
-    told = views.for_role(report, "student").to_json() + render(views.for_role(report, "student"))
+    student = views.for_role(report, "student")
+    told = student.to_json() + render(student)
     assert not [text for text in hostile.absent if text in told]
-    assert containers() == []
-    assert processes() <= before
+    assert not left_behind()
+    if not hostile.smoke:
+        assert_clean_one_passes(unit, sandbox, oracle)
+
+
+@pytest.mark.docker
+def test_after_all_of_them_a_clean_submission_is_graded_as_ever(
+    unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses
+) -> None:
+    assert_clean_one_passes(unit, sandbox, oracle)
+    assert not left_behind()
+
+
+@pytest.mark.parametrize("hostile", everything().values(), ids=list(everything()))
+def test_expectation_is_complete_and_names_what_exists(hostile: Hostile, unit: Unit) -> None:
+    expected = spread(hostile.expected, unit)
+    tests = {test.name for test in unit.course_tests}
+    assert hostile.attack and hostile.about
+    assert expected.verdict in {verdict.value for verdict in Verdict} and expected.reasons
+    assert failing(expected, unit) - set(ANY) | set(expected.course_causes) <= tests
+    if expected.verdict == "pass":
+        assert expected.intake  # nothing came of it: then the student is told what was dropped
+
+
+def test_there_are_many_and_one_of_each_kind_is_tried_with_every_change() -> None:
+    smoke = {one.name.partition("/")[0] for one in everything().values() if one.smoke}
+    assert smoke == {name.partition("/")[0] for name in everything()}
+    assert len(everything()) >= 80
+
+
+# --- what the tests share -------------------------------------------------------------------------------------------
 
 
 def graded(hostile: Hostile, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses) -> Report:
@@ -100,17 +135,50 @@ def spread(expected: Expected, unit: Unit) -> Expected:
     return replace(expected, course_causes=causes)
 
 
-def containers() -> list[str]:
-    client = connect(None)
-    return [
-        found["Id"]
-        for found in client.api.containers(all=True, filters={"label": f"{OWNER_LABEL}={owner_of(os.getpid())}"})
-    ]
-
-
-def processes() -> set[int]:
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
-
-
 def assert_sound(report: Report) -> None:
-    pass
+    """What holds for every report, whatever was sent."""
+    text = report.to_json()
+    json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in the report"))
+    assert Report.model_validate_json(text) == report
+    assert report.next_step and all(reason.code and reason.message for reason in report.reasons)
+    assert all(line.isprintable() for line in render(report).splitlines())
+    assert report.verdict is not Verdict.GRADER_ERROR
+
+
+def assert_clean_one_passes(unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses) -> None:
+    clean = load("correct_plain")
+    submission = take_in(unit, {"mha": Upload("mha.py", clean.mha)}, clean.tests)
+    report = grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=SEED, about=ABOUT)
+    assert report.verdict is Verdict.PASS, render(report)
+
+
+def left_behind() -> list[str]:
+    """Containers of ours that are still there, and processes of containers that are not."""
+    client = connect(None)
+    try:
+        ours = f"{OWNER_LABEL}={owner_of(os.getpid())}"
+        containers = [found["Id"] for found in client.api.containers(all=True, filters={"label": ours})]
+        strays = stray_processes(client)
+        if strays:
+            time.sleep(2)  # those of a container that someone else removed just now
+            strays &= stray_processes(client)
+    finally:
+        client.close()
+    return containers + sorted(strays)
+
+
+def stray_processes(client: docker.DockerClient) -> set[str]:
+    """Processes in a container's control group that no container of the engine has."""
+    before = known_containers(client)
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cgroup"):
+        with contextlib.suppress(OSError):
+            for line in path.read_text().splitlines():
+                if "docker" in line and (group := re.search(r"[0-9a-f]{64}", line)):
+                    found[path.parent.name] = group[0]
+    known = before | known_containers(client)
+    return {f"process {pid} of {container[:12]}" for pid, container in found.items() if container not in known}
+
+
+def known_containers(client: docker.DockerClient) -> set[str]:
+    return {found["Id"] for found in client.api.containers(all=True)}

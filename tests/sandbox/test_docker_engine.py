@@ -15,7 +15,7 @@ import pytest
 
 from sandbox.docker_engine import DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
 from sandbox.errors import EngineUnavailable, ImageMissing
-from sandbox.records import EndingKind, Run, RunResult, Session
+from sandbox.records import EndingKind, ItemOutcome, Resource, Run, RunResult, Session
 
 MakeRun = Callable[..., Run]
 docker_only = pytest.mark.docker
@@ -294,3 +294,76 @@ def test_the_runtime_is_the_one_asked_for(client: docker.DockerClient, run_of: M
         (made,) = containers(client) - before
         assert client.api.inspect_container(made)["HostConfig"]["Runtime"] == "runc"
         assert passes(session.run([run_of("def test_it(): pass\n")])[0])
+
+
+@docker_only
+def test_a_child_out_of_memory_is_told_apart_from_its_test(session: Session, run_of: MakeRun) -> None:
+    """The child meets the limit of a process; its parent lives, and so do its outcome and the tests after it."""
+    source = """
+import os
+def test_parent():
+    if os.fork() == 0:
+        try: bytearray(4 * 2**30)
+        except MemoryError: os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+def test_after(): pass
+"""
+    assert passes(session.run([run_of(source)])[0])
+
+
+@docker_only
+def test_too_many_files_are_a_full_disk(session: Session, run_of: MakeRun) -> None:
+    source = "def test_it():\n    for number in range(10**5): open(f'f{number}', 'w').close()\n"
+    (result,) = session.run([run_of(source)])
+    (item,) = result.record.items
+    assert (result.ending.kind, item.resource) == (EndingKind.COMPLETE, Resource.DISK)
+
+
+@docker_only
+def test_a_file_over_the_limit_can_also_end_the_run(session: Session, run_of: MakeRun) -> None:
+    source = """
+import signal
+def test_it():
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    open("f", "wb", buffering=0).write(bytes(2**21))
+    open("f", "ab", buffering=0).write(bytes(2**21))
+"""
+    (result,) = session.run([run_of(source, file_bytes=2**20)])
+    assert (result.ending.kind, result.ending.item) == (EndingKind.FILE_SIZE, "test_it.py::test_it")
+    assert result.ending.limit == 2**20
+
+
+@docker_only
+def test_every_ending_of_a_run_names_its_test_and_says_what_to_do(session: Session, run_of: MakeRun) -> None:
+    """All endings that a run can bring about by itself, in one session, each told apart from all others."""
+    bodies = {
+        EndingKind.CPU_TIME: "while True: pass",
+        EndingKind.NO_PROGRESS: "time.sleep(60)",
+        EndingKind.FILE_SIZE: "signal.signal(25, signal.SIG_DFL); f = open('f', 'wb', 0); f.write(BIG); f.write(BIG)",
+        EndingKind.OUTPUT: "while True: os.write(1, BIG)",
+        EndingKind.RECORD: "while True: os.write(3, BIG)",
+        EndingKind.SIGNAL: "os.abort()",
+        EndingKind.EARLY_EXIT: "os._exit(3)",
+        EndingKind.PROTOCOL_ERROR: "os.write(3, b'{}\\n')",
+        EndingKind.COMPLETE: "pass",
+    }
+    runs = [
+        run_of(
+            f"import os, signal, time\nBIG = bytes(2**20)\ndef test_before(): pass\ndef test_it():\n    {body}\n",
+            id=kind,
+            cpu_seconds=1.0,
+            wall_seconds=4.0,
+            file_bytes=2**20,
+            output_bytes=2**21,
+            record_bytes=2**21,
+        )
+        for kind, body in bodies.items()
+    ]
+    results = {result.run_id: result for result in session.run(runs)}
+    for kind in bodies:
+        ending, items = results[kind].ending, results[kind].record.items
+        assert ending.kind is kind, (kind, ending)
+        assert items[0].id == "test_it.py::test_before" and items[0].outcome is ItemOutcome.PASSED
+        assert ending.item == (None if kind is EndingKind.COMPLETE else "test_it.py::test_it")
+        assert kind in (EndingKind.COMPLETE, EndingKind.PROTOCOL_ERROR) or (ending.limit or ending.seen)
