@@ -65,6 +65,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "msgrcv": (70, 188),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
+    # locks, which two runs could signal with on a file of the image
+    "flock": (73, 32),
     # sockets, but for pairs
     "bind": (49, 200),
     "listen": (50, 201),
@@ -103,6 +105,16 @@ NEW_NAMESPACES = {
     "CLONE_NEWPID": 0x20000000,
     "CLONE_NEWNET": 0x40000000,
 }
+LOCKS = {
+    "F_GETLK": 5,
+    "F_SETLK": 6,
+    "F_SETLKW": 7,
+    "F_OFD_GETLK": 36,
+    "F_OFD_SETLK": 37,
+    "F_OFD_SETLKW": 38,
+    "F_SETLEASE": 1024,
+    "F_NOTIFY": 1026,
+}
 FAMILIES = {
     "AF_UNIX": 1,
     "AF_INET": 2,
@@ -123,8 +135,8 @@ SOURCE = """
 import ctypes, errno, os, platform, signal
 LIBC = ctypes.CDLL(None, use_errno=True)
 HERE = ["x86_64", "aarch64"].index(platform.machine())
-CLONE, PERSONALITY, SOCKET, SOCKETPAIR, CLONE3 = [
-    numbers[HERE] for numbers in ((56, 220), (135, 92), (41, 198), (53, 199), (435, 435))
+CLONE, PERSONALITY, SOCKET, SOCKETPAIR, CLONE3, FCNTL = [
+    numbers[HERE] for numbers in ((56, 220), (135, 92), (41, 198), (53, 199), (435, 435), (72, 25))
 ]
 
 def call(number, *arguments):
@@ -147,6 +159,10 @@ def test_calls():
     assert not told({name: numbers[HERE] for name, numbers in NUMBERS.items()}, call)
 def test_new_namespaces():
     assert not told(NEW_NAMESPACES, clone)
+def test_locks():
+    with open("/etc/passwd") as file:
+        assert not told(LOCKS, lambda command: call(FCNTL, file.fileno(), command, 0))
+        assert call(FCNTL, file.fileno(), 3)[0] >= 0
 def test_a_plain_clone_works():
     assert clone(0)[0] > 0
 def test_clone3_is_said_not_to_be_there():
@@ -168,12 +184,12 @@ def test_other_personalities():
 
 @pytest.mark.docker
 def test_every_call_that_has_no_use_here_is_refused(docker_sandbox: DockerSandbox, run_of: MakeRun) -> None:
-    tables = f"NUMBERS = {NUMBERS}\nNEW_NAMESPACES = {NEW_NAMESPACES}\nFAMILIES = {FAMILIES}\n"
+    tables = f"NUMBERS = {NUMBERS}\nNEW_NAMESPACES = {NEW_NAMESPACES}\nLOCKS = {LOCKS}\nFAMILIES = {FAMILIES}\n"
     with docker_sandbox.session() as session:
         (result,) = session.run([run_of(tables + SOURCE)])
     assert result.complete, result.ending
     failed = {item.id: item.message for item in result.record.items if item.outcome.value != "passed"}
-    assert len(result.record.items) == 7 and not failed, failed
+    assert len(result.record.items) == 8 and not failed, failed
 
 
 def test_the_profile_allows_none_of_them_by_name() -> None:
