@@ -46,12 +46,12 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
     try:
         directory = prepared.directory
         enter(order, directory)
-        header, body = decode(read_all(PACKAGE_FD))
+        header, calls = unpack(read_all(PACKAGE_FD), finder, directory)
         os.close(PACKAGE_FD)
-        if "drive" in header:
-            status = run_calls(header, body, finder, directory)
+        if calls is not None:
+            status = run_calls(header["drive"], calls, finder, directory)
         else:
-            status = run_suite(header, body, finder, prepared)
+            status = run_suite(header["suite"], finder, prepared)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
@@ -115,13 +115,33 @@ def lower(kind: int, soft: int, hard: int | None = None) -> None:
     resource.setrlimit(kind, wanted if most == resource.RLIM_INFINITY else (min(wanted[0], most), min(wanted[1], most)))
 
 
-def run_suite(header: Header, body: bytes, finder: MemoryFinder, prepared: PreparedSession) -> int:
-    """Lay the files, install the modules, run pytest; returns the process's exit code: 0 if the record is whole."""
-    suite, directory = header["suite"], prepared.directory
+@dataclass(frozen=True)
+class Calls:
+    """What a drive is made of: its driver's source and its cases."""
+
+    driver: bytes
+    cases: list[bytes]
+
+
+def unpack(package: bytes, finder: MemoryFinder, directory: str) -> tuple[Header, Calls | None]:
+    """Lay the files and install the modules; returns the header, and the calls of a drive.
+
+    The package goes with this call: a frame that held it while tests run would show them the source of their variant.
+    """
+    header, body = decode(package)
     blobs = Blobs(body)
-    for path, size in header["files"]:
+    for path, size in header.get("files", ()):
         lay(directory, path, blobs.take(size))
     finder.install(sources_of(header, blobs))
+    if "drive" not in header:
+        return header, None
+    drive = header["drive"]
+    return header, Calls(blobs.take(drive["driver"]), [blobs.take(size) for size in drive["cases"]])
+
+
+def run_suite(suite: Header, finder: MemoryFinder, prepared: PreparedSession) -> int:
+    """Run pytest on what was laid; returns the process's exit code: 0 if the record is whole."""
+    directory = prepared.directory
     root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
     prepare_process(directory, suite["environment"], suite["path_dirs"])
@@ -148,15 +168,11 @@ def run_suite(header: Header, body: bytes, finder: MemoryFinder, prepared: Prepa
     return 0
 
 
-def run_calls(header: Header, body: bytes, finder: MemoryFinder, directory: str) -> int:
-    """Install the modules, drive the unit; returns the process's exit code: 0 if the record is whole."""
-    blobs, drive = Blobs(body), header["drive"]
-    finder.install(sources_of(header, blobs))
-    driver = blobs.take(drive["driver"])
-    cases = [blobs.take(size) for size in drive["cases"]]
+def run_calls(drive: Header, calls: Calls, finder: MemoryFinder, directory: str) -> int:
+    """Drive the unit; returns the process's exit code: 0 if the record is whole."""
     prepare_process(directory)
     place = Place(directory, f"{directory}/suite", frozenset(finder.visible))
-    run_drive(driver, "driver.py", drive["unit"], cases, place, write_record)
+    run_drive(calls.driver, "driver.py", drive["unit"], calls.cases, place, write_record)
     flush_streams()
     return 0
 

@@ -1,4 +1,4 @@
-"""Imports modules from source held in memory: nothing of theirs lies on disk, and each source is dropped once compiled.
+"""Imports modules from source given as bytes: nothing of theirs lies on disk, and no source is kept that compiles.
 
 The packages above a module need no source of their own: they are namespace packages unless given.
 """
@@ -40,8 +40,7 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for source in sources:
-            self._sources[source.name] = source
-            self._codes.pop(source.name, None)
+            self._keep(source)
             self._filenames[source.name] = source.filename
             parents = source.name.split(".")[:-1]
             self._packages |= {".".join(parents[: count + 1]) for count in range(len(parents))}
@@ -52,6 +51,15 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 self.visible.add(source.filename)
                 text = source.data.decode("utf-8", "replace")
                 linecache.cache[source.filename] = (len(text), None, text.splitlines(True), source.filename)
+
+    def _keep(self, source: Source) -> None:
+        """As code only: whoever shares the process with this finder could read a source from it."""
+        self._sources.pop(source.name, None)
+        self._codes.pop(source.name, None)
+        try:
+            self._codes[source.name] = compiled(source)
+        except Exception:  # whoever imports it is told, by compiling it again
+            self._sources[source.name] = source
 
     def find_spec(
         self, name: str, path: object = None, target: ModuleType | None = None
@@ -70,12 +78,7 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self._code(module.__name__), module.__dict__)
 
     def _code(self, name: str) -> CodeType:
-        # Kept, so that a reload works without the source.
-        if name not in self._codes:
-            source = self._sources[name]
-            self._codes[name] = compiled(source)
-            del self._sources[name]
-        return self._codes[name]
+        return self._codes[name] if name in self._codes else compiled(self._sources[name])
 
 
 def compiled(source: Source) -> CodeType:

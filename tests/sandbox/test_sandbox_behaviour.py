@@ -291,6 +291,43 @@ def test_it():
     assert outcomes(result) == {"test_it": "passed"}
 
 
+def test_the_source_of_an_invisible_module_is_in_no_object_of_the_run(outcome_of: RunOne) -> None:
+    """Before its import and after: no frame, importer or container that can be reached holds it."""
+    module = Module("kit.secret", b"def f():\n    # a comment that no code holds\n    return 1\n", "kit/secret.py")
+    looks = """
+import gc, sys
+NEEDLE = bytes(reversed(b"sdloh edoc on taht tnemmoc a"))
+def reachable():
+    frame = sys._getframe()
+    while frame:
+        yield from frame.f_locals.values()
+        frame = frame.f_back
+    for finder in sys.meta_path: yield from vars(finder).values() if hasattr(finder, "__dict__") else ()
+    for thing in gc.get_objects(): yield from gc.get_referents(thing)
+def holds(value):
+    if value is NEEDLE: return False
+    if isinstance(value, str): value = value.encode("utf-8", "replace")
+    if isinstance(value, memoryview): value = value.tobytes()
+    return isinstance(value, (bytes, bytearray)) and NEEDLE in value
+def test_before(): assert not any(map(holds, reachable()))
+def test_after():
+    import kit.secret
+    assert not any(map(holds, reachable()))
+"""
+    assert outcomes(outcome_of(looks, modules=(module,))) == {"test_before": "passed", "test_after": "passed"}
+
+
+def test_a_module_that_does_not_compile_fails_where_it_is_imported(outcome_of: RunOne) -> None:
+    module = Module("kit.broken", b"def f(:\n", "kit/broken.py", source_visible=True)
+    source = """
+import pytest
+def test_it():
+    for _ in range(2):
+        with pytest.raises(SyntaxError): import kit.broken
+"""
+    assert outcomes(outcome_of(source, modules=(module,))) == {"test_it": "passed"}
+
+
 def test_paths_and_environment_reach_the_run(outcome_of: RunOne) -> None:
     result = outcome_of(
         """
