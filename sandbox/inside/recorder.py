@@ -250,7 +250,10 @@ def message_of(error: BaseException, place: Place) -> str:
 
 def text_of(error: BaseException) -> str:
     try:
-        return str(error)
+        text = str(error)
+        if len(text) <= 2 * MESSAGE_CHARACTERS:
+            return text
+        return text[:MESSAGE_CHARACTERS] + text[-MESSAGE_CHARACTERS:]  # before it is copied: it may fill the memory
     except Exception as problem:
         return f"(its text cannot be made: {type(problem).__name__})"
 

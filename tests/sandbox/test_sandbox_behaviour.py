@@ -457,6 +457,13 @@ def test_a_fork_bomb_is_contained(outcome_of: RunOne, session: Session) -> None:
     assert outcome_of("def test_it(): pass\n").complete
 
 
+def test_a_message_that_fills_the_memory_is_cut_and_ends_nothing(outcome_of: RunOne) -> None:
+    result = outcome_of("def test_it(): raise ValueError('a' + 'x' * 3 * 10**8 + 'z')\ndef test_on(): pass\n")
+    assert result.complete and outcomes(result) == {"test_it": "failed", "test_on": "passed"}
+    message = result.record.items[0].message
+    assert message.startswith("ValueError: ax") and message.endswith("xz") and len(message) <= 2000
+
+
 def test_a_flood_of_output_is_ended(outcome_of: RunOne) -> None:
     result = outcome_of("def test_it():\n    while True: print('x' * 9999)\n", output_bytes=10**6)
     assert result.ending.kind is EndingKind.OUTPUT and result.ending.limit == 10**6
