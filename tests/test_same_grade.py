@@ -40,7 +40,7 @@ def oracle() -> Iterator[OracleProcesses]:
         yield processes
 
 
-def tests_of(suite: str, unit: Unit) -> Any:
+def suite_of(suite: str, unit: Unit) -> Any:
     if suite != "staff":
         return load(suite).tests
     return local.read_paths([COURSE / "ref/learner-tests" / unit.id / unit.tests_path])
@@ -48,7 +48,7 @@ def tests_of(suite: str, unit: Unit) -> Any:
 
 def graded(suite: str, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses, seed: int) -> Report:
     files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
-    submission = take_in(unit, files, tests_of(suite, unit))
+    submission = take_in(unit, files, suite_of(suite, unit))
     return grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=seed, about=ABOUT)
 
 
