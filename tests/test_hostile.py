@@ -127,12 +127,12 @@ def loose(expected: Expected) -> list[str]:
 
 
 def spread(expected: Expected, unit: Unit) -> Expected:
-    """With "failing" in the causes of course tests said for each of those that must fail."""
+    """With "failing" in the causes of course tests said for each of those that must fail, but for those said to have "" (none)."""
     causes = dict(expected.course_causes)
     if "failing" in causes:
         code = causes.pop("failing")
         causes = dict.fromkeys(failing(expected, unit), code) | causes
-    return replace(expected, course_causes=causes)
+    return replace(expected, course_causes={test: code for test, code in causes.items() if code})
 
 
 def assert_sound(report: Report) -> None:
