@@ -127,7 +127,7 @@ def loose(expected: Expected) -> list[str]:
 
 
 def spread(expected: Expected, unit: Unit) -> Expected:
-    """With "failing" in the causes of course tests said for each of those that must fail, but for those said to have "" (none)."""
+    """With "failing" in the causes of course tests said for each that must fail but has no other, or none ("")."""
     causes = dict(expected.course_causes)
     if "failing" in causes:
         code = causes.pop("failing")
