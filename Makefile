@@ -24,9 +24,9 @@ python: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@echo "setup: installing the locked Python packages into $(VENV)"
-	if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-		sandbox/image/packages.sh python3 python3-venv
-	fi
+	usable() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+	usable || sandbox/image/packages.sh python3 python3-venv
+	usable || { echo "setup: Python 3.11 or newer is needed; here is $$(python3 --version 2>&1)" >&2; exit 1; }
 	command -v curl >/dev/null || sandbox/image/packages.sh curl ca-certificates
 	[ -x $(BIN)/python ] || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
