@@ -84,7 +84,7 @@ def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[
 
 def _own_reasons(tests: StudentTestsPart) -> list[tuple[str, str]]:
     """What the tests found in the student's own unit. A test that rejects correct code has found nothing there."""
-    failing = [test for test in tests.tests if test.own_code in FAILING]
+    failing = [test for test in tests.tests if test.own_code.failing]
     believed = [test.id for test in failing if test.valid is not False]
     if believed:
         return [("own_tests", wording.own_tests_fail(believed))]
@@ -113,7 +113,6 @@ def _mutation_reasons(mutants: MutationPart, seen: MutationSeen) -> list[tuple[s
     return found
 
 
-FAILING = (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
 SUITE_FIRST = (
     "oracle_disagrees",
     "out_of_time",
@@ -150,7 +149,7 @@ def next_step(
         if test.valid is False:
             return wording.next_rejection(test.advice)
     for test in tests.tests:
-        if "own_tests" in codes and test.own_code in FAILING and test.valid is not False:
+        if "own_tests" in codes and test.own_code.failing and test.valid is not False:
             return wording.next_own(test.id)
     survivors = [mutant for mutant in mutants.mutants if mutant.status is MutantStatus.SURVIVED]
     for mutant in sorted(survivors, key=lambda mutant: not mutant.required):

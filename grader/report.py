@@ -37,6 +37,10 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     NOT_RUN = "not_run"
 
+    @property
+    def failing(self) -> bool:
+        return self in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
+
 
 class MutantStatus(StrEnum):
     KILLED = "killed"

@@ -37,13 +37,9 @@ class OwnSeen:
     oracle: OracleSeen | None = None
 
     @property
-    def failing(self) -> tuple[str, ...]:
-        return self.suite.failing
-
-    @property
     def ok(self) -> bool:
         """Every test ran and none failed."""
-        return not self.failing and self.suite.cause is None and not self.suite.unanswered
+        return not self.suite.failing and self.suite.cause is None and not self.suite.unanswered
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from grader.report import Outcome, Report
-from grader.wording import shown
+from grader.wording import escaped, shown
 
 _MARKS = {
     Outcome.PASSED: "ok  ",
@@ -28,7 +28,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _hanging("Next: ", report.next_step)
     for entry in report.intake:
         place = f"{shown(entry.path)}: " if entry.path else ""
-        yield f"Note: {place}{_text(entry.message)}"
+        yield f"Note: {place}{escaped(entry.message)}"
     yield from _contract(report)
     yield from _course_tests(report)
     yield from _oracle(report)
@@ -45,7 +45,7 @@ def _contract(report: Report) -> Iterator[str]:
     yield ""
     yield "Contract"
     for problem in report.contract.problems:
-        yield f"  {shown(problem.file)}:{problem.line}: {_text(problem.message)}"
+        yield f"  {shown(problem.file)}:{problem.line}: {escaped(problem.message)}"
 
 
 def _course_tests(report: Report) -> Iterator[str]:
@@ -105,14 +105,9 @@ def _mutants(report: Report) -> Iterator[str]:
 
 def _hanging(mark: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines()):
-        yield (mark if number == 0 else " " * len(mark)) + _text(line)
+        yield (mark if number == 0 else " " * len(mark)) + escaped(line)
 
 
 def _indented(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        yield f"         {_text(line)}"
-
-
-def _text(line: str) -> str:
-    """One line of text from outside, whole but without control characters."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+        yield f"         {escaped(line)}"

@@ -50,7 +50,7 @@ class TestSeen:
 
     @property
     def failing(self) -> bool:
-        return self.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
+        return self.outcome.failing
 
 
 @dataclass(frozen=True)

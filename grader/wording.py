@@ -16,15 +16,16 @@ NAME_SHOWN_CHARS = 120
 
 def shown(name: str) -> str:
     """A name from outside, made safe to print: odd characters are escaped, long names are cut in the middle."""
-    safe = "".join(_escaped(char) for char in name)
+    safe = escaped(name)
     if len(safe) <= NAME_SHOWN_CHARS:
         return safe
     half = NAME_SHOWN_CHARS // 2 - 1
     return f"{safe[:half]}…{safe[-half:]}"
 
 
-def _escaped(char: str) -> str:
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+def escaped(text: str) -> str:
+    """One line of text from outside, whole but without control characters."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
