@@ -5,7 +5,11 @@ ag_runs         one grading of a submission: its state, attempts and progress
 ag_results      the report of a finished run; its primary key makes a second one impossible
 ag_outcomes     what the statistics count: one row per course test and per mutant of a result
 ag_blobs        bytes by their SHA-256, compressed; ag_files says which submission holds which
-ag_tokens       accounts; ag_courses course offerings; ag_workers who is alive
+ag_cache        the run that answers for the same submission graded under the same conditions
+ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the service's own
+ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
+ag_idempotency  what was answered to a POST with an Idempotency-Key
+ag_audit        who did what, never changed but for a student's name when that is erased
 
 Times are UTC seconds since 1970 (float): both databases store, compare and index them alike.
 """
@@ -23,6 +27,8 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
+    true,
 )
 
 metadata = MetaData(
@@ -40,6 +46,40 @@ courses = Table(
     Column("id", String(64), primary_key=True),
     Column("title", Text, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("timezone", String(64), nullable=False, server_default="UTC"),  # IANA: how its times are said
+    Column("archived_at", Double),
+)
+
+assignments = Table(
+    "ag_assignments",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("opens_at", Double),
+    Column("due_at", Double),  # later is late
+    Column("closes_at", Double),  # later is not taken in
+    Column("late_policy", Text, nullable=False),  # JSON, see service/deadlines.py
+    Column("attempts", Integer),  # in all; null: as many as one likes
+    Column("attempts_per_hour", Integer),
+    Column("cooldown_seconds", Double),
+    Column("counts", String(16), nullable=False),  # best | latest: which submission is the grade
+    Column("updated_at", Double, nullable=False),
+    PrimaryKeyConstraint("course", "unit"),
+)
+
+extensions = Table(
+    "ag_extensions",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    Column("due_at", Double),  # null: as for everyone
+    Column("closes_at", Double),
+    Column("extra_attempts", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("token", String(32), nullable=False),  # who granted it
+    Column("created_at", Double, nullable=False),
+    PrimaryKeyConstraint("course", "unit", "student"),
 )
 
 tokens = Table(
@@ -71,14 +111,19 @@ submissions = Table(
     Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
     Column("student", String(128)),
     Column("token", String(32), ForeignKey("ag_tokens.id"), nullable=False),
-    Column("received_at", Double, nullable=False),
+    Column("received_at", Double, nullable=False),  # what counts for deadlines: of the receipt, if there is one
+    Column("stored_at", Double, nullable=False, server_default="0"),
     Column("digest", String(64), nullable=False),
     Column("notes", Text, nullable=False),  # JSON: what intake did
+    Column(
+        "counted", Boolean, nullable=False, server_default=true()
+    ),  # uses an attempt, unless cancelled or our failure
     # The run that counts. No foreign key: the run points back, and either must be insertable first.
     Column("run", String(32), nullable=False),
 )
 Index("ix_ag_submissions_unit_received", submissions.c.unit, submissions.c.received_at, submissions.c.id)
 Index("ix_ag_submissions_student", submissions.c.student, submissions.c.unit)
+Index("ix_ag_submissions_course", submissions.c.course, submissions.c.unit, submissions.c.student)
 
 files = Table(
     "ag_files",
@@ -105,7 +150,16 @@ runs = Table(
     Column("phase", String(64), nullable=False),
     Column("done", Integer, nullable=False),
     Column("total", Integer, nullable=False),
+    Column("version", Integer, nullable=False, server_default="0"),  # grows with every change: what followers wait for
+    Column("kind", String(16), nullable=False, server_default="first"),  # first | regrade
+    Column("requested_by", String(32)),  # the token that asked for a regrade
+    Column("reason", Text, nullable=False, server_default=""),
+    Column("cancel_at", Double),  # when somebody asked to stop it while it ran
+    Column("quarantined", Boolean, nullable=False, server_default=false()),  # the worker died in every attempt
+    Column("cache_key", String(64)),  # see service/cache.py
+    Column("cached_from", String(32)),  # the run whose report this one repeats
 )
+Index("ix_ag_runs_worker", runs.c.worker, runs.c.status)
 Index("ix_ag_runs_status", runs.c.status, runs.c.priority, runs.c.queued_at)
 Index("ix_ag_runs_submission", runs.c.submission)
 Index("ix_ag_runs_finished", runs.c.finished_at)
@@ -141,4 +195,58 @@ workers = Table(
     Column("slots", Integer, nullable=False),
     Column("ready", Boolean, nullable=False),
     Column("missing", Text, nullable=False),  # JSON: what it lacks, in words
+    Column("host", String(255), nullable=False, server_default=""),
+    Column("taken_by", String(64)),  # the worker that takes over what this one left
+    Column(
+        "grading", String(64), nullable=False, server_default=""
+    ),  # digest of everything a grade depends on but the files
+    Column("stats", Text, nullable=False, server_default="{}"),  # JSON: its counters, for /metrics
 )
+
+cache = Table(
+    "ag_cache",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("run", String(32), ForeignKey("ag_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+Index("ix_ag_cache_run", cache.c.run)
+
+idempotency = Table(
+    "ag_idempotency",
+    metadata,
+    Column("token", String(32), nullable=False),
+    Column("key", String(255), nullable=False),
+    Column("fingerprint", String(64), nullable=False),  # of what was posted
+    Column("submission", String(32)),  # null: still being taken in
+    Column("created_at", Double, nullable=False),
+    PrimaryKeyConstraint("token", "key"),
+)
+Index("ix_ag_idempotency_created", idempotency.c.created_at)
+
+secrets = Table(
+    "ag_secrets",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+audit = Table(
+    "ag_audit",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("token", String(32)),  # who; null: the command line or the service itself
+    Column("role", String(16), nullable=False),
+    Column("action", String(64), nullable=False),  # such as "submission.cancel"
+    Column("object", String(128), nullable=False),  # the id of what it was done to
+    Column("student", String(128)),  # whom it concerns; a pseudonym once erased
+    Column("course", String(64)),
+    Column("unit", String(64)),
+    Column("detail", Text, nullable=False),  # JSON
+    Column("request_id", String(64), nullable=False),
+    sqlite_autoincrement=True,
+)
+Index("ix_ag_audit_student", audit.c.student)
+Index("ix_ag_audit_at", audit.c.at)

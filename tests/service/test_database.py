@@ -95,3 +95,26 @@ def test_a_failed_transaction_leaves_nothing(engine):
         raise RuntimeError
     with database.reading(engine) as connection:
         assert connection.execute(sa.select(tables.courses.c.id)).scalars().all() == ["default"]
+
+
+def test_adding_columns_and_taking_them_back_loses_no_row(engine, settings):
+    """SQLite copies a table to change it, unless told not to, and the cascade would empty what points to it."""
+    from alembic import command
+
+    with database.writing(engine) as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO ag_tokens (id, digest, role, label, created_at) VALUES ('t','d','lms','',0)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO ag_submissions (id, unit, course, token, received_at, digest, notes, run) "
+            "VALUES ('s', 'u', 'default', 't', 7, 'd', '[]', 'r')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO ag_runs (id, submission, status, priority, queued_at, attempts, phase, done, total) "
+            "VALUES ('r', 's', 'queued', 1, 7, 0, '', 0, 0)"
+        )
+    command.downgrade(database.alembic_config(settings), "0001")
+    command.upgrade(database.alembic_config(settings), "head")
+    with database.reading(engine) as connection:
+        assert connection.execute(sa.select(tables.runs.c.id, tables.runs.c.version)).all() == [("r", 0)]
+        assert connection.execute(sa.select(tables.submissions.c.stored_at)).scalar_one() == 7
