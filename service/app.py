@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import api, pages, problems
+from service import pages, problems, routes
 from service.dependencies import Service
 
 SECURITY_HEADERS = {
@@ -33,7 +33,8 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     problems.install(app)
-    app.include_router(api.router)
+    for router in routes.ALL:
+        app.include_router(router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Headers)

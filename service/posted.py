@@ -1,0 +1,57 @@
+"""The fields of a submission's form go in; whom it is for, and what intake makes of its files, come out, or Problem."""
+
+from grader.errors import Rejected
+from grader.intake import take_in
+from grader.submission import Submission
+from grader.unit import Unit
+from service import wording
+from service.accounts import Account
+from service.problems import Problem
+from service.upload import Form
+
+NAME_CHARS = 128
+
+
+def student(account: Account, form: Form) -> str | None:
+    """Whom the submission is for; raises Problem 403 if that is not the caller's to say."""
+    named = one_field(form, "student") or None
+    if account.names_students:
+        return named
+    if named not in (None, account.student):
+        raise Problem(403, "student_mismatch", wording.STUDENT_MISMATCH)
+    return account.student
+
+
+def one_field(form: Form, name: str) -> str:
+    """The field's only value, '' without one; raises Problem 422 for a file, several values or odd characters."""
+    if name in form.files:
+        raise Problem(422, "field_is_file", wording.field_is_file(name))
+    values = form.fields.get(name, ())
+    if len(values) > 1:
+        raise Problem(422, "repeated_field", wording.field_repeated(name))
+    value = values[0].strip() if values else ""
+    if len(value) > NAME_CHARS or not value.isprintable():
+        raise Problem(422, "invalid_field", wording.field_invalid(name, NAME_CHARS))
+    return value
+
+
+def taken_in(unit: Unit, form: Form, curl: str) -> Submission:
+    """The unit's files and the tests as intake accepts them; raises Problem 422, with the command that would do."""
+    stems = [file.stem for file in unit.files]
+    for name in (*stems, "tests"):
+        if name in form.fields:
+            raise Problem(422, "file_as_text", wording.file_as_text(name), curl=curl)
+    missing = [name for name in (*stems, "tests") if not form.files.get(name)]
+    if missing:
+        code = "no_tests_sent" if missing == ["tests"] else "missing_file"  # as intake names them
+        raise Problem(422, code, wording.file_missing(missing, curl), curl=curl)
+    unknown = set(form.files) - {*stems, "tests"} | set(form.fields) - {"student", "course"}
+    if unknown:
+        raise Problem(422, "unknown_field", wording.field_unknown(sorted(unknown), curl), curl=curl)
+    for stem in stems:
+        if len(form.files[stem]) > 1:
+            raise Problem(422, "repeated_field", wording.field_repeated(stem), curl=curl)
+    try:
+        return take_in(unit, {stem: form.files[stem][0] for stem in stems}, form.files["tests"])
+    except Rejected as error:
+        raise Problem(422, error.code, error.message, path=error.path) from error

@@ -1,0 +1,61 @@
+"""A teacher's question about a unit goes in; submissions by pages, or statistics, come out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from grader.report import Verdict
+from service import answers, listing, runs, wording
+from service.database import reading
+from service.dependencies import Served, Teacher, Wanted
+from service.posted import NAME_CHARS
+from service.problems import Problem, documented
+
+router = APIRouter()
+
+STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
+
+
+@router.get(
+    "/v1/units/{unit}/submissions",
+    summary="The submissions of a unit, for teachers",
+    tags=["class"],
+    responses=documented(401, 403, 404, 422),
+)
+def class_submissions(
+    request: Request,
+    account: Teacher,
+    unit: Wanted,
+    service: Served,
+    student: Annotated[str | None, Query(max_length=NAME_CHARS, pattern=STORABLE)] = None,
+    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
+    verdict: Verdict | None = None,
+    status: runs.Status | None = None,
+    sort: listing.Sort = listing.Sort.NEWEST,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    after: Annotated[str | None, Query(max_length=400, description="`next` of the page before")] = None,
+) -> answers.SubmissionPage:
+    wanted = listing.Filter(unit.id, student, course, verdict, status)
+    try:
+        with reading(service.engine) as connection:
+            found, key = listing.page(connection, wanted, sort, limit, after)
+    except listing.BadCursor as error:
+        raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
+    following = request.url.include_query_params(after=key) if key else None
+    return answers.SubmissionPage(submissions=found, next=f"{following.path}?{following.query}" if following else None)
+
+
+@router.get(
+    "/v1/units/{unit}/stats",
+    summary="What a class did with a unit, for teachers",
+    tags=["class"],
+    responses=documented(401, 403, 404, 422),
+)
+def class_stats(
+    account: Teacher,
+    unit: Wanted,
+    service: Served,
+    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
+) -> answers.StatsAnswer:
+    with reading(service.engine) as connection:
+        return listing.stats(connection, unit.id, course)

@@ -1,0 +1,106 @@
+"""A submission's id goes in; where it stands, its report, or its cancellation comes out."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from grader.report import Report
+from grader.text import render
+from grader.views import for_role
+from service import answers, runs, submissions, wording
+from service.accounts import Account
+from service.database import reading, writing
+from service.dependencies import Caller, Served, Service, Visible
+from service.problems import Problem, documented
+
+router = APIRouter()
+
+RETRY_SECONDS = 2
+
+
+class Format(StrEnum):
+    JSON = "json"
+    TEXT = "text"
+
+
+ReportFormat = Annotated[Format, Query(description="of the report")]
+
+
+@router.get(
+    "/v1/submissions/{submission_id}",
+    summary="Where a submission stands",
+    tags=["submissions"],
+    response_model=answers.SubmissionAnswer,
+    responses=documented(401, 404),
+)
+def status(stored: Visible, service: Served) -> Response:
+    return status_answer(service, stored)
+
+
+def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
+    now = service.clock()
+    with reading(service.engine) as connection:
+        run = _run(connection, stored)
+        place = runs.position(connection, run)
+        seconds = runs.estimate_seconds(connection, run, place, now)
+    answer = answers.submission(stored, run, place, seconds)
+    headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
+    return JSONResponse(answer.model_dump(mode="json"), headers=headers)
+
+
+def _run(connection: sa.Connection, stored: submissions.Stored) -> runs.RunState:
+    run = runs.find(connection, stored.run)
+    if run is None:
+        raise LookupError(f"submission {stored.id} has no run {stored.run}")
+    return run
+
+
+@router.get(
+    "/v1/submissions/{submission_id}/report",
+    summary="The report of a submission",
+    tags=["submissions"],
+    response_model=Report,
+    responses={
+        200: {
+            "description": "The report, as the caller may see it",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        },
+        **documented(401, 404, 409, 422),
+    },
+)
+def report(account: Caller, stored: Visible, service: Served, format: ReportFormat = Format.JSON) -> Response:
+    return report_answer(service, account, stored, format)
+
+
+def report_answer(service: Service, account: Account, stored: submissions.Stored, format: Format) -> Response:
+    with reading(service.engine) as connection:
+        run = _run(connection, stored)
+        found = runs.report(connection, stored.run)
+    if found is None:
+        headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
+        raise Problem(409, "report_not_ready", wording.report_not_ready(run.status), headers=headers)
+    seen = for_role(found, account.role.value)
+    if format is Format.TEXT:
+        return PlainTextResponse(render(seen))
+    return Response(seen.to_json(), media_type="application/json")
+
+
+@router.delete(
+    "/v1/submissions/{submission_id}",
+    summary="Cancel a submission that waits",
+    tags=["submissions"],
+    response_model=answers.SubmissionAnswer,
+    responses=documented(401, 404, 409),
+)
+def cancel(stored: Visible, service: Served) -> Response:
+    with writing(service.engine) as connection:
+        cancelled = runs.cancel(connection, stored.run, service.clock())
+        run = _run(connection, stored)
+    if cancelled:
+        service.queue.cancel(stored.run)
+    elif run.status is not runs.Status.CANCELLED:
+        raise Problem(409, "not_waiting", wording.not_waiting(run.status))
+    return status_answer(service, stored)
