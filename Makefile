@@ -13,12 +13,12 @@ DATA ?= data
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup python torch engine image demo serve stop test test-full check format lock fixtures service-image clean
+.PHONY: help setup python torch engine image postgres demo serve stop test test-full check format lock fixtures service-image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-setup: python torch engine image ## environment with torch, Docker Engine if missing and allowed, sandbox image
+setup: python torch engine image postgres ## environment with torch, sandbox image; Docker Engine, PostgreSQL if missing
 
 python: $(VENV)/.installed
 
@@ -45,6 +45,10 @@ engine:
 
 image: $(VENV)/.installed engine
 	@PYTHON=$(BIN)/python sandbox/image/build.sh
+
+# Tests start servers of their own from its programs; the one that Debian's package would set up is not wanted.
+postgres:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || sandbox/image/packages.sh postgresql
 
 demo: setup ## start the service, submit the sample with curl, print its report, leave the service running
 	@PORT=$(PORT) DATA=$(DATA)/demo BIN=$(BIN) service/demo.sh
@@ -93,8 +97,9 @@ fixtures: torch ## make the course's fixtures again with torch
 	@echo "fixtures: running course/oracle/*/*_torch.py"
 	for script in course/oracle/*/*_torch.py; do $(BIN)/python $$script; done
 
-service-image: python engine ## the image that docker-compose.yml runs
+service-image: python engine ## the images that docker-compose.yml runs
 	@PYTHON=$(BIN)/python service/image.sh
+	@service/postgres/image.sh
 
 clean: stop ## remove the environment and all data of demo and serve
 	rm -rf $(VENV) $(DATA) build *.egg-info

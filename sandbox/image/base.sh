@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Prints the image to build on: the one that is named, if it is here or can be pulled. Otherwise it is
-# autograder-base:bookworm (Debian with Python, nothing else), which is made with debootstrap if it is not there yet.
+# base.sh IMAGE [TAG PACKAGE...]
+# Prints the image to build on: IMAGE, if it is here or can be pulled. Otherwise it is TAG (autograder-base:bookworm,
+# Debian with Python and nothing else), which is made with debootstrap out of these packages if it is not there yet.
 set -euo pipefail
 
 wanted="$1"
-TAG=autograder-base:bookworm
+TAG="${2:-autograder-base:bookworm}"
+packages="${*:3}"
+packages="${packages:-python3 python3-venv ca-certificates}"
 exec 3>&1 1>&2 # what is being done goes to standard error
 
 is_here() { docker image inspect "$1" >/dev/null 2>&1; }
@@ -45,7 +48,7 @@ if [ -z "$mirror" ] && command -v apt-get >/dev/null; then
 fi
 
 echo "base: making a Debian tree (about a minute)"
-"${as_root[@]}" debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates \
+"${as_root[@]}" debootstrap --variant=minbase --include="${packages// /,}" \
     bookworm "$tree" ${mirror:+"$mirror"} >"$tree.log" 2>&1 || {
     echo "base: debootstrap failed; the end of its log ($tree.log):" >&2
     tail -n 20 "$tree.log" >&2
