@@ -1,3 +1,9 @@
+"""What the service's tests build on: a `bench`, which is the application on a real database.
+
+The database is an SQLite file. A module (or a test) marked `both_databases` runs twice, on PostgreSQL as well: those
+say so that are about what is stored, locked or counted; the rest would only take longer.
+"""
+
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 
 from grader.unit import Course
-from service import accounts, database
+from service import accounts, database, dbos_queue
 from service.accounts import Role
 from service.app import create_app
 from service.dependencies import Service
@@ -19,6 +25,15 @@ from service.queue import FakeQueue
 from service.settings import Settings
 from service.worker import FakeGrading, Grading, GradingWorker
 from tests.service import samples
+from tests.service.postgres import Postgres
+
+Store = Callable[[Path], str]
+"""Makes a migrated database, in the folder if it is a file, and gives its URL."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_databases"):
+        metafunc.parametrize("store", ["sqlite", "postgresql"], indirect=True)
 
 
 class Clock:
@@ -47,11 +62,11 @@ class Bench:
     """The application on a real database file, with the queue in the test's hands."""
 
     def __init__(
-        self, folder: Path, fresh: Path, portal: BlockingPortal, course: Course | None = None, **settings: object
+        self, folder: Path, store: Store, portal: BlockingPortal, course: Course | None = None, **settings: object
     ) -> None:
-        self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
         folder.mkdir()
-        shutil.copy(fresh, folder)
+        url = store(folder)
+        self.settings = Settings(data=folder, course=folder / "course", database_url=url, **settings)  # type: ignore[arg-type]
         self.engine = database.open_engine(self.settings.url)
         self.queue = FakeQueue()
         self.clock = Clock()
@@ -126,16 +141,44 @@ def fresh_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database file as the migrations leave it, to be copied."""
     settings = Settings(data=tmp_path_factory.mktemp("fresh"), course=Path())
     database.migrate(settings)
-    return Path(settings.url.removeprefix("sqlite:///"))
+    dbos_queue.migrate(settings.url)
+    return settings.database_file
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server for all tests, not to be stopped."""
+    server = Postgres()
+    yield server
+    server.close()
 
 
 @pytest.fixture
-def make_bench(tmp_path: Path, fresh_database: Path) -> Iterator[Callable[..., Bench]]:
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """Makes fresh databases: SQLite files, or on PostgreSQL in tests marked `both_databases`."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        fresh = request.getfixturevalue("fresh_database")
+        yield lambda folder: f"sqlite:///{shutil.copy(fresh, folder)}"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    made: list[str] = []
+
+    def make(folder: Path) -> str:
+        made.append(server.fresh())
+        return made[-1]
+
+    yield make
+    for url in made:
+        server.drop(url)
+
+
+@pytest.fixture
+def make_bench(tmp_path: Path, store: Store) -> Iterator[Callable[..., Bench]]:
     benches: list[Bench] = []
     with start_blocking_portal() as portal:
 
         def make(course: Course | None = None, **settings: object) -> Bench:
-            benches.append(Bench(tmp_path / str(len(benches)), fresh_database, portal, course, **settings))
+            benches.append(Bench(tmp_path / str(len(benches)), store, portal, course, **settings))
             return benches[-1]
 
         yield make

@@ -8,6 +8,8 @@ from service.database import reading
 from service.worker import FakeGrading
 from tests.service import samples
 
+pytestmark = pytest.mark.both_databases
+
 DAY = 86_400
 
 

@@ -4,6 +4,8 @@ from service import database, runs, tables
 from service.runs import Worker
 from tests.service import samples
 
+pytestmark = pytest.mark.both_databases
+
 
 def answer(bench, submission):
     return bench.get(f"/v1/submissions/{submission}").json()

@@ -11,6 +11,8 @@ from service.queue import Stopping
 from service.worker import FakeGrading
 from tests.service import samples
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
