@@ -126,14 +126,17 @@ class Runner:
         first: RunResult,
         again: Callable[[tuple[str, ...]], Run],
         most: int,
+        *,
+        goes_on: Callable[[SuiteSeen, RunResult], bool] = verdicts.can_resume,
+        tell_limit: bool = True,
     ) -> SuiteSeen:
-        """The suite of `first`, taken up behind tests that ended its run, `most` times. `again` makes a run that skips
-        items."""
+        """The suite of `first`, taken up while the last run `goes_on`, `most` times: behind tests that ended it, if
+        nothing else is said. `again` makes a run that skips items."""
         results = [first]
-        seen = verdicts.join(results)
-        while len(results) <= most and verdicts.can_resume(seen, results[-1]):
+        seen = verdicts.join(results, tell_limit=tell_limit)
+        while len(results) <= most and goes_on(seen, results[-1]):
             results += self.batch(phase, [again(seen.answered)])
-            seen = verdicts.join(results)
+            seen = verdicts.join(results, tell_limit=tell_limit)
         return seen
 
     def driven(self, seen: OracleSeen, again: Callable[[OracleSeen], Run], most: int) -> OracleSeen:
@@ -286,16 +289,16 @@ class VariantRuns:
         return sorted(correct, key=lambda pair: pair[0]), mutants
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
-        results = [first]
         if first.ending.kind in verdicts.OUT_OF_TIME:  # as for a mutant, this is believed only of a run made alone
-            results = list(self._runner.batch("mutants", [self._run(variant)]))
-        seen = verdicts.join(results, tell_limit=False)
-        while len(results) <= self._policy.resumes and (
-            verdicts.can_resume(seen, results[-1]) or self._stopped_early(seen, results[-1])
-        ):
-            results += self._runner.batch("mutants", [self._run(variant, skip=seen.answered)])
-            seen = verdicts.join(results, tell_limit=False)
-        return seen
+            [first] = self._runner.batch("mutants", [self._run(variant)])
+        return self._runner.resumed(
+            "mutants",
+            first,
+            lambda skip: self._run(variant, skip=skip),
+            self._policy.resumes,
+            goes_on=lambda seen, last: verdicts.can_resume(seen, last) or self._stopped_early(seen, last),
+            tell_limit=False,
+        )
 
     def _stopped_early(self, seen: SuiteSeen, last: RunResult) -> bool:
         """Whether the suite stopped at a failure although more tests were to come."""
