@@ -1,13 +1,13 @@
 """What the API answers with, as published in OpenAPI: rows and units go in, JSON models come out."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from grader.report import IntakeEntry, Verdict
 from grader.unit import Unit
-from service import runs
+from service import audit, runs
 from service.submissions import Stored
 
 
@@ -185,6 +185,26 @@ class StatsAnswer(Answer):
     days: tuple[DayStats, ...]
 
 
+class AuditEntry(Answer):
+    id: int
+    at: datetime
+    token: str | None = Field(description="who; null: the command line or the service itself")
+    label: str = Field(description="of the token")
+    role: str
+    action: str
+    object: str = Field(description="the id of what it was done to")
+    student: str | None = Field(description="whom it concerns; a pseudonym once that student is erased")
+    course: str | None
+    unit: str | None
+    detail: dict[str, Any]
+    request_id: str
+
+
+class AuditPage(Answer):
+    entries: tuple[AuditEntry, ...]
+    next: str | None = Field(description="the next page; null on the last one")
+
+
 class Alive(Answer):
     status: Literal["alive"] = "alive"
 
@@ -263,3 +283,27 @@ def unit_answer(unit: Unit, upload_bytes: int) -> UnitAnswer:
 def moment(seconds: float) -> datetime:
     """Seconds since 1970, as stored, as a time in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def seconds(time: datetime | None) -> float | None:
+    """A time as stored: seconds since 1970; one without an offset is in UTC."""
+    if time is None:
+        return None
+    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+
+
+def audit_entry(entry: audit.Entry) -> AuditEntry:
+    return AuditEntry(
+        id=entry.id,
+        at=moment(entry.at),
+        token=entry.token,
+        label=entry.label,
+        role=entry.role,
+        action=entry.action,
+        object=entry.object,
+        student=entry.student,
+        course=entry.course,
+        unit=entry.unit,
+        detail=dict(entry.detail),
+        request_id=entry.request_id,
+    )

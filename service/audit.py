@@ -1,6 +1,6 @@
 """Who did what to what goes in with the transaction that does it; a page of such entries comes out.
 
-Entries are never changed, but for a student's name when that student is erased (service/erasing.py). `action` is a
+Entries are never changed, but for a student's name when that student is erased (service/students.py). `action` is a
 noun and a verb of ours, such as "submission.cancel"; `object` the id of what it was done to; in `detail` the keys
 "student" and "students" hold names and nothing else.
 """
@@ -8,6 +8,7 @@ noun and a verb of ours, such as "submission.cancel"; `object` the id of what it
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,7 +32,7 @@ class Entry:
     student: str | None
     course: str | None
     unit: str | None
-    detail: Mapping[str, object]
+    detail: Mapping[str, Any]
     request_id: str
 
 

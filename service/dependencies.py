@@ -14,7 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from grader.unit import Course, Unit
 from service import accounts, submissions, wording
-from service.accounts import Account
+from service.accounts import Account, Role
 from service.database import reading
 from service.problems import Problem
 from service.queue import Queue
@@ -67,6 +67,24 @@ def teacher(account: Caller) -> Account:
 
 
 Teacher = Annotated[Account, Depends(teacher)]
+
+
+def administrator(account: Caller) -> Account:
+    """An account that may do everything; 403 for others."""
+    if account.role is not Role.ADMIN:
+        raise Problem(403, "role_missing", wording.admin_missing(account.role))
+    return account
+
+
+Administrator = Annotated[Account, Depends(administrator)]
+
+
+def request_id(request: Request) -> str:
+    """The id under which the request stands in logs, answers and the audit log."""
+    return getattr(request.state, "request_id", "")
+
+
+RequestId = Annotated[str, Depends(request_id)]
 
 
 def wanted_unit(unit: str, service: Served) -> Unit:

@@ -36,6 +36,10 @@ def role_missing(role: Role) -> str:
     return f"This is for teachers; your token has the role {role.value}."
 
 
+def admin_missing(role: Role) -> str:
+    return f"This is for administrators; your token has the role {role.value}."
+
+
 def unit_unknown(unit: str, known: Iterable[str]) -> str:
     names = ", ".join(known) or "none"
     return f"There is no unit {_shown(unit)}. This course has: {names}."

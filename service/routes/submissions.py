@@ -10,10 +10,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from grader.report import Report
 from grader.text import render
 from grader.views import for_role
-from service import answers, runs, submissions, wording
+from service import answers, audit, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
-from service.dependencies import Caller, Served, Service, Visible
+from service.dependencies import Caller, RequestId, Served, Service, Visible
 from service.problems import Problem, documented
 
 router = APIRouter()
@@ -95,10 +95,23 @@ def report_answer(service: Service, account: Account, stored: submissions.Stored
     response_model=answers.SubmissionAnswer,
     responses=documented(401, 404, 409),
 )
-def cancel(stored: Visible, service: Served) -> Response:
+def cancel(account: Caller, stored: Visible, service: Served, request_id: RequestId) -> Response:
+    now = service.clock()
     with writing(service.engine) as connection:
-        cancelled = runs.cancel(connection, stored.run, service.clock())
+        cancelled = runs.cancel(connection, stored.run, now)
         run = _run(connection, stored)
+        if cancelled:
+            audit.record(
+                connection,
+                who=account,
+                action="submission.cancel",
+                object=stored.id,
+                student=stored.student,
+                course=stored.course,
+                unit=stored.unit,
+                request_id=request_id,
+                now=now,
+            )
     if cancelled:
         service.queue.cancel(stored.run)
     elif run.status is not runs.Status.CANCELLED:

@@ -16,6 +16,7 @@ ROUTES = [
     ("GET", "/v1/submissions/{id}/report", ["ada", "lms", "teacher", "admin"]),
     ("GET", "/v1/units/L0.0/submissions", ["teacher", "admin"]),
     ("GET", "/v1/units/L0.0/stats", ["teacher", "admin"]),
+    ("GET", "/v1/audit", ["teacher", "admin"]),
     ("GET", "/livez", ROLES),
     ("GET", "/openapi.json", ROLES),
     ("GET", "/", ROLES),

@@ -4,7 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from service import accounts, database
-from service.cli import admit_admin, main
+from service.cli import main
+from service.commands.tokens import admit_admin
 from service.settings import Settings
 
 
