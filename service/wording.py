@@ -1,6 +1,8 @@
 """Every sentence the service itself says: values go in, text that says what to do next comes out."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from grader.unit import Unit
@@ -132,6 +134,83 @@ def sandbox_missing(error: str) -> str:
 
 def oracle_missing(error: str) -> str:
     return f"oracle: {error}"
+
+
+# -- course offerings, deadlines, attempts ----------------------------------------------------------------------------
+
+TIME_UNREADABLE = (
+    "Write a time as 2026-10-25T23:59 (on the clocks of the course's time zone) or with an offset, as "
+    "2026-10-25T23:59+02:00 or 2026-10-25T21:59Z."
+)
+TIMES_DISORDERED = "The times must follow one another: opens_at, then due_at, then closes_at."
+EXTENSION_UNKNOWN = "This student has no extension for this unit."
+EXTENSION_EMPTY = "An extension needs at least one of due_at, closes_at and extra_attempts."
+
+
+def time_skipped(text: str, zone: str, earlier: datetime, later: datetime) -> str:
+    return (
+        f"{_shown(text)} does not exist in {zone}: the clocks go forward over it. "
+        f"Write {earlier.isoformat()} or {later.isoformat()}."
+    )
+
+
+def time_repeated(text: str, zone: str, earlier: datetime, later: datetime) -> str:
+    return (
+        f"{_shown(text)} comes twice in {zone}: the clocks go back over it. "
+        f"Say which: {earlier.isoformat()} or {later.isoformat()}."
+    )
+
+
+def zone_unknown(name: str) -> str:
+    return f"There is no time zone {_shown(name)}. Use an IANA name such as Europe/Berlin or UTC."
+
+
+def offering_unknown(course: str) -> str:
+    return f"There is no course {_shown(course)}; see /v1/courses."
+
+
+def course_archived(course: str) -> str:
+    return f"The course {_shown(course)} has ended and takes no more submissions. Name the current one in 'course'."
+
+
+def not_open_yet(opens: datetime, zone: str) -> str:
+    return f"This unit opens on {_time(opens)} ({zone}). Submit it then; 'autograder grade' tries it before."
+
+
+def closed(closed: datetime, zone: str) -> str:
+    return (
+        f"This unit closed on {_time(closed)} ({zone}) and takes no more submissions. "
+        "If you need more time, ask the course staff for an extension."
+    )
+
+
+def attempts_used_up(attempts: int) -> str:
+    return (
+        f"All your attempts at this unit ({attempts}) are used; what you submitted counts. "
+        "Only the course staff can give you more."
+    )
+
+
+def too_many_per_hour(most: int, seconds: float) -> str:
+    return f"At most {most} submissions of this unit an hour. The next is possible in {_duration(seconds)}."
+
+
+def cooling_down(pause_seconds: float, seconds: float) -> str:
+    pause, left = _duration(pause_seconds), _duration(seconds)
+    return f"Between two attempts at this unit lie {pause}. The next is possible in {left}."
+
+
+def _time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+def _duration(seconds: float) -> str:
+    """Rounded up, so that nobody comes back too early."""
+    whole = math.ceil(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes = math.ceil(whole / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 # -- the command line ------------------------------------------------------------------------------------------------

@@ -1,0 +1,207 @@
+"""What teachers decide goes in and is stored: course offerings, what they ask of a unit, and extensions; it comes out
+as the records that limits and grades are computed from.
+
+A unit without an assignment in a course is open without end and without limits.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import sqlalchemy as sa
+
+from service import tables
+from service.database import insert_or_ignore
+from service.deadlines import LatePolicy, Times, extended
+
+
+class Counts(StrEnum):
+    """Which of a student's submissions is the grade."""
+
+    BEST = "best"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True)
+class Offering:
+    """A course as it is held once. `timezone` is the IANA zone in which its times are read and shown."""
+
+    id: str
+    title: str
+    timezone: str
+    created_at: float
+    archived_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What an offering asks of a unit. None: without that limit."""
+
+    times: Times = field(default_factory=Times)
+    late_policy: LatePolicy = field(default_factory=LatePolicy)
+    attempts: int | None = None
+    attempts_per_hour: int | None = None
+    cooldown_seconds: float | None = None
+    counts: Counts = Counts.BEST
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What one student gets beyond the others. `token` is the account that granted it."""
+
+    student: str
+    due_at: float | None
+    closes_at: float | None
+    extra_attempts: int
+    reason: str
+    token: str
+    created_at: float
+
+
+def all_offerings(connection: sa.Connection) -> list[Offering]:
+    return [_offering(row) for row in connection.execute(sa.select(tables.courses).order_by(tables.courses.c.id))]
+
+
+def find(connection: sa.Connection, course: str) -> Offering | None:
+    row = connection.execute(sa.select(tables.courses).where(tables.courses.c.id == course)).one_or_none()
+    return _offering(row) if row is not None else None
+
+
+def put(connection: sa.Connection, offering: Offering) -> None:
+    """Store an offering; one that is there keeps its time of creation, and its times stay the same moments."""
+    values = {
+        "title": offering.title,
+        "timezone": offering.timezone,
+        "archived_at": offering.archived_at,
+    }
+    _put(connection, tables.courses, {"id": offering.id}, values, {"created_at": offering.created_at})
+
+
+def assignment(connection: sa.Connection, course: str, unit: str) -> Assignment | None:
+    """What the course asks of the unit, None where no teacher has said so."""
+    row = connection.execute(
+        sa.select(tables.assignments).where(tables.assignments.c.course == course, tables.assignments.c.unit == unit)
+    ).one_or_none()
+    return _assignment(row) if row is not None else None
+
+
+def assignments(connection: sa.Connection, course: str) -> dict[str, Assignment]:
+    """What the course asks, by unit."""
+    query = sa.select(tables.assignments).where(tables.assignments.c.course == course)
+    return {row.unit: _assignment(row) for row in connection.execute(query.order_by(tables.assignments.c.unit))}
+
+
+def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: Assignment, now: float) -> None:
+    values = {
+        "opens_at": wanted.times.opens_at,
+        "due_at": wanted.times.due_at,
+        "closes_at": wanted.times.closes_at,
+        "late_policy": json.dumps(wanted.late_policy.model_dump(mode="json")),
+        "attempts": wanted.attempts,
+        "attempts_per_hour": wanted.attempts_per_hour,
+        "cooldown_seconds": wanted.cooldown_seconds,
+        "counts": wanted.counts.value,
+        "updated_at": now,
+    }
+    _put(connection, tables.assignments, {"course": course, "unit": unit}, values)
+
+
+def extension(connection: sa.Connection, course: str, unit: str, student: str) -> Extension | None:
+    query = _extensions(course, unit).where(tables.extensions.c.student == student)
+    row = connection.execute(query).one_or_none()
+    return _extension(row) if row is not None else None
+
+
+def extensions(connection: sa.Connection, course: str, unit: str) -> list[Extension]:
+    """Every extension for the unit, by student."""
+    query = _extensions(course, unit).order_by(tables.extensions.c.student)
+    return [_extension(row) for row in connection.execute(query)]
+
+
+def extensions_of(connection: sa.Connection, course: str, student: str) -> dict[str, Extension]:
+    """A student's extensions in a course, by unit."""
+    query = sa.select(tables.extensions).where(
+        tables.extensions.c.course == course, tables.extensions.c.student == student
+    )
+    return {row.unit: _extension(row) for row in connection.execute(query)}
+
+
+def grant(connection: sa.Connection, course: str, unit: str, granted: Extension) -> None:
+    """Store a student's extension in place of the one before."""
+    keys = {"course": course, "unit": unit, "student": granted.student}
+    values = {
+        "due_at": granted.due_at,
+        "closes_at": granted.closes_at,
+        "extra_attempts": granted.extra_attempts,
+        "reason": granted.reason,
+        "token": granted.token,
+        "created_at": granted.created_at,
+    }
+    _put(connection, tables.extensions, keys, values)
+
+
+def withdraw(connection: sa.Connection, course: str, unit: str, student: str) -> bool:
+    """Take a student's extension away; False if there was none."""
+    table = tables.extensions
+    query = table.delete().where(table.c.course == course, table.c.unit == unit, table.c.student == student)
+    return connection.execute(query).rowcount == 1
+
+
+def times_for(asked: Assignment, granted: Extension | None) -> Times:
+    """When a student with this extension may submit."""
+    return extended(asked.times, granted.due_at, granted.closes_at) if granted is not None else asked.times
+
+
+def attempts_for(asked: Assignment, granted: Extension | None) -> int | None:
+    """How many attempts a student with this extension has in all; None: without limit."""
+    if asked.attempts is None:
+        return None
+    return asked.attempts + (granted.extra_attempts if granted is not None else 0)
+
+
+def _put(
+    connection: sa.Connection,
+    table: sa.Table,
+    keys: Mapping[str, object],
+    values: Mapping[str, object],
+    only_new: Mapping[str, object] | None = None,
+) -> None:
+    """Change the row with these keys, or make it."""
+    query = table.update().where(*(table.c[name] == value for name, value in keys.items())).values(values)
+    if connection.execute(query).rowcount:
+        return
+    connection.execute(insert_or_ignore(connection, table, {**keys, **values, **(only_new or {})}))
+    connection.execute(query)  # another may have made it in between
+
+
+def _extensions(course: str, unit: str) -> sa.Select[tuple[object, ...]]:
+    table = tables.extensions
+    return sa.select(table).where(table.c.course == course, table.c.unit == unit)
+
+
+def _offering(row: sa.Row[tuple[object, ...]]) -> Offering:
+    return Offering(row.id, row.title, row.timezone, row.created_at, row.archived_at)
+
+
+def _assignment(row: sa.Row[tuple[object, ...]]) -> Assignment:
+    return Assignment(
+        times=Times(row.opens_at, row.due_at, row.closes_at),
+        late_policy=LatePolicy.model_validate_json(row.late_policy),
+        attempts=row.attempts,
+        attempts_per_hour=row.attempts_per_hour,
+        cooldown_seconds=row.cooldown_seconds,
+        counts=Counts(row.counts),
+    )
+
+
+def _extension(row: sa.Row[tuple[object, ...]]) -> Extension:
+    return Extension(
+        student=row.student,
+        due_at=row.due_at,
+        closes_at=row.closes_at,
+        extra_attempts=row.extra_attempts,
+        reason=row.reason,
+        token=row.token,
+        created_at=row.created_at,
+    )
