@@ -56,6 +56,7 @@ class Worker:
     slots: int
     ready: bool
     missing: tuple[str, ...]
+    grading: str = ""  # digest of what its grades depend on but the files, see service/conditions.py
 
 
 _UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
@@ -129,6 +130,12 @@ def finish(connection: sa.Connection, run_id: str, report: Report, now: float) -
     )
     if not moved.rowcount:
         return False
+    add_result(connection, run_id, report, now)
+    return True
+
+
+def add_result(connection: sa.Connection, run_id: str, report: Report, now: float) -> None:
+    """Store the report of a run that ends in this transaction, and what the statistics count of it."""
     row = {
         "run": run_id,
         "verdict": report.verdict.value,
@@ -141,7 +148,6 @@ def finish(connection: sa.Connection, run_id: str, report: Report, now: float) -
     connection.execute(insert_or_ignore(connection, results, row))
     if found := _outcomes(run_id, report):
         connection.execute(outcomes.insert(), found)
-    return True
 
 
 def report(connection: sa.Connection, run_id: str) -> Report | None:
@@ -192,6 +198,7 @@ def beat(connection: sa.Connection, worker: Worker, now: float) -> None:
         "slots": worker.slots,
         "ready": worker.ready,
         "missing": json.dumps(worker.missing),
+        "grading": worker.grading,
     }
     if not connection.execute(workers.update().where(workers.c.id == worker.id).values(values)).rowcount:
         connection.execute(insert_or_ignore(connection, workers, {"id": worker.id, **values}))
@@ -205,13 +212,16 @@ def leave(connection: sa.Connection, worker_id: str) -> None:
 def alive(connection: sa.Connection, now: float) -> list[Worker]:
     """The workers that wrote within ALIVE_SECONDS."""
     query = sa.select(workers).where(workers.c.beat_at > now - ALIVE_SECONDS)
-    return [Worker(row.id, row.slots, row.ready, tuple(json.loads(row.missing))) for row in connection.execute(query)]
+    return [
+        Worker(row.id, row.slots, row.ready, tuple(json.loads(row.missing)), row.grading)
+        for row in connection.execute(query)
+    ]
 
 
 def _typical_seconds(connection: sa.Connection) -> float | None:
     query = (
         sa.select((runs.c.finished_at - runs.c.started_at).label("seconds"))
-        .where(runs.c.status == Status.DONE.value)
+        .where(runs.c.status == Status.DONE.value, runs.c.cached_from.is_(None))
         .order_by(runs.c.finished_at.desc())
         .limit(RECENT_RUNS)
     )
