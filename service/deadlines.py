@@ -30,11 +30,11 @@ class LatePolicy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    penalty: Share = Field(0.0, description="share of the score lost for each started `per` after the due time")
+    penalty: Share = Field(default=0.0, description="share of the score lost for each started `per` after the due time")
     per: Per = Per.DAY
-    cap: Share = Field(1.0, description="the largest share that is lost in this way")
-    grace_seconds: Seconds = Field(0.0, description="later by no more than this is on time")
-    zero_after_seconds: Seconds | None = Field(None, description="later by more than this scores nothing")
+    cap: Share = Field(default=1.0, description="the largest share that is lost in this way")
+    grace_seconds: Seconds = Field(default=0.0, description="later by no more than this is on time")
+    zero_after_seconds: Seconds | None = Field(default=None, description="later by more than this scores nothing")
 
 
 @dataclass(frozen=True)

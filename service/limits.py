@@ -18,6 +18,7 @@ from service.deadlines import LatePolicy, Times
 from service.offerings import Assignment, Counts, Offering
 from service.problems import Problem
 from service.runs import Status
+from service.settings import Settings
 from service.tables import runs, submissions
 
 SECONDS_PER_HOUR = 3_600.0
@@ -65,9 +66,9 @@ class Allowed:
     attempts_left: int | None
 
 
-def usual(attempts_per_hour: int) -> Assignment:
-    """What is asked where no teacher has said anything; 0 is no limit."""
-    return Assignment(attempts_per_hour=attempts_per_hour or None)
+def usual(settings: Settings) -> Assignment:
+    """What is asked of a unit where no teacher has said anything."""
+    return Assignment(attempts_per_hour=settings.attempts_per_hour or None)
 
 
 def check(

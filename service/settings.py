@@ -24,11 +24,17 @@ class Settings:
     image: str = ""  # empty: the sandbox's own default
     runtime: str = ""  # what runs its containers, such as runsc; empty: the engine's own default
     jobs: int = 2  # runs at a time within one submission
-    slots: int = 1  # submissions at a time in one worker
+    slots: int = 0  # submissions at a time in one worker; 0: as many as its cores and memory allow
     max_body_bytes: int = 24 * MEBIBYTE
     max_upload_seconds: float = 120.0
     max_wait_seconds: float = 120.0
+    max_uploads: int = 32  # read at a time by one web process, each held in memory
+    max_queued: int = 5000  # runs that wait, before nothing more is taken in
+    min_free_bytes: int = 512 * MEBIBYTE  # on the disk of `data`, likewise
+    memory_reserve_bytes: int = 256 * MEBIBYTE  # left free beside the sandbox of a run that begins
+    cache: bool = True  # answer what was graded before, under the same conditions, with that report
     max_attempts: int = 3
+    attempts_per_hour: int = 0  # of a student at a unit for which no teacher says another; 0: without limit
     heartbeat_seconds: float = 2.0
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
@@ -44,11 +50,24 @@ class Settings:
         return self.data.resolve() / "autograder.sqlite"
 
     def __post_init__(self) -> None:
-        for name in ("jobs", "slots", "max_body_bytes", "max_attempts"):
+        for name in ("jobs", "max_body_bytes", "max_attempts", "max_uploads", "max_queued"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("slots", "min_free_bytes", "memory_reserve_bytes"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.attempts_per_hour < 0:
+            raise ValueError(f"attempts_per_hour must be at least 0, got {self.attempts_per_hour}")
         if self.sandbox not in ("docker", "process"):
             raise ValueError(f"sandbox must be docker or process, got {self.sandbox!r}")
+
+
+def _switch(text: str) -> bool:
+    """Raises ValueError for a text that says neither."""
+    known = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+    if text.lower() not in known:
+        raise ValueError(f"a switch must be on or off, got {text!r}")
+    return known[text.lower()]
 
 
 _READ: Mapping[str, Callable[[str], object]] = {
@@ -61,7 +80,13 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "jobs": int,
     "slots": int,
     "max_body_bytes": int,
+    "max_uploads": int,
+    "max_queued": int,
+    "min_free_bytes": int,
+    "memory_reserve_bytes": int,
+    "cache": _switch,
     "stop_seconds": float,
+    "attempts_per_hour": int,
 }
 """The settings that the environment can hold, as AUTOGRADER_<NAME>, and how each is read from text."""
 

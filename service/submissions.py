@@ -51,9 +51,13 @@ def add(
     course: str,
     student: str | None,
     token: str,
+    counted: bool = True,
     now: float,
 ) -> Stored:
-    """Store a submission, its files and its first run, and enqueue it: all of it, or nothing if that fails."""
+    """Store a submission, its files and its first run, and enqueue it: all of it, or nothing if that fails.
+
+    `counted`: it uses one of the student's attempts, see service/limits.py.
+    """
     stored = Stored(
         id=new_id(),
         unit=submission.unit,
@@ -75,6 +79,7 @@ def add(
             token=token,
             received_at=now,
             digest=stored.digest,
+            counted=counted,
             notes=json.dumps([asdict(note) for note in stored.notes]),
             run=stored.run,
         )
@@ -134,7 +139,7 @@ def _unfinished(connection: sa.Connection, student: str | None, token: str) -> i
     query = (
         sa.select(sa.func.count())
         .select_from(runs.join(submissions, submissions.c.id == runs.c.submission))
-        .where(owner, runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value]))
+        .where(owner, runs.c.kind == "first", runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value]))
     )
     return connection.execute(query).scalar_one()
 

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from grader.report import Report
 from grader.unit import Unit
-from service import answers, posted, runs, submissions, wording
+from service import answers, limits, posted, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Caller, Served, Service, Wanted
@@ -61,7 +61,7 @@ _FORM = {
     response_model=answers.SubmissionAnswer,
     responses={
         200: {"description": "The report, when it was ready within the wait", "model": Report},
-        **documented(400, 401, 403, 404, 408, 413, 415, 422),
+        **documented(400, 401, 403, 404, 408, 413, 415, 422, 429),
     },
     openapi_extra=_FORM,
 )
@@ -91,13 +91,24 @@ async def submit(
 
 
 def accept(service: Service, account: Account, unit: Unit, form: Form, curl: str) -> submissions.Stored:
-    """Take in, store and enqueue what was posted; raises Problem 403 or 422, and then nothing is stored."""
+    """Take in, store and enqueue what was posted; raises Problem 403, 422 or 429, and then nothing is stored."""
     student = posted.student(account, form)
     course = posted.one_field(form, "course") or "default"
+    now = service.clock()
     submission = posted.taken_in(unit, form, curl)
     with writing(service.engine) as connection:
         if not submissions.course_exists(connection, course):
             raise Problem(422, "course_unknown", wording.course_unknown(course))
+        allowed = limits.check(
+            connection,
+            account,
+            course=course,
+            unit=unit.id,
+            student=student,
+            received_at=now,
+            now=now,
+            usual=limits.usual(service.settings),
+        )
         return submissions.add(
             connection,
             service.queue,
@@ -105,7 +116,8 @@ def accept(service: Service, account: Account, unit: Unit, form: Form, curl: str
             course=course,
             student=student,
             token=account.id,
-            now=service.clock(),
+            now=now,
+            counted=allowed.counted,
         )
 
 
