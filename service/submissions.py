@@ -1,20 +1,19 @@
 """A submission that intake has accepted goes in and is stored with its first run; it comes out again by its id."""
 
-import hashlib
 import json
 import secrets
 import zlib
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
 from grader.submission import IntakeNote, Submission
 from sandbox.records import File
-from service.database import insert_or_ignore
+from service import blobs
 from service.queue import Queue
 from service.runs import Status
-from service.tables import blobs, courses, files, runs, submissions
+from service.tables import blobs as blob_rows
+from service.tables import courses, files, runs, submissions
 
 PRIORITY_CLASS = 1000  # of a student's own submission; an unset priority would be 0 and jump the queue
 
@@ -51,8 +50,8 @@ def add(
     course: str,
     student: str | None,
     token: str,
-    counted: bool = True,
     now: float,
+    counted: bool = True,
 ) -> Stored:
     """Store a submission, its files and its first run, and enqueue it: all of it, or nothing if that fails.
 
@@ -78,6 +77,7 @@ def add(
             student=student,
             token=token,
             received_at=now,
+            stored_at=now,
             digest=stored.digest,
             counted=counted,
             notes=json.dumps([asdict(note) for note in stored.notes]),
@@ -120,8 +120,8 @@ def of_run(connection: sa.Connection, run_id: str) -> Stored | None:
 def load(connection: sa.Connection, stored: Stored) -> Submission:
     """The submission as intake left it."""
     query = (
-        sa.select(files.c.kind, files.c.path, blobs.c.data)
-        .join(blobs, blobs.c.digest == files.c.digest)
+        sa.select(files.c.kind, files.c.path, blob_rows.c.data)
+        .join(blob_rows, blob_rows.c.digest == files.c.digest)
         .where(files.c.submission == stored.id)
         .order_by(files.c.kind, files.c.path)
     )
@@ -135,6 +135,7 @@ def load(connection: sa.Connection, stored: Stored) -> Submission:
 
 
 def _unfinished(connection: sa.Connection, student: str | None, token: str) -> int:
+    """How many submissions of the student are being graded or wait; what teachers regrade holds no student back."""
     owner = submissions.c.student == student if student is not None else submissions.c.token == token
     query = (
         sa.select(sa.func.count())
@@ -147,23 +148,14 @@ def _unfinished(connection: sa.Connection, student: str | None, token: str) -> i
 def _add_files(connection: sa.Connection, submission_id: str, submission: Submission) -> None:
     parts: list[tuple[str, str, bytes]] = [("unit", path, data) for path, data in submission.files.items()]
     parts += [("test", file.path, file.data) for file in submission.tests]
-    digests = [hashlib.sha256(data).hexdigest() for _, _, data in parts]
-    _add_blobs(connection, {digest: data for digest, (_, _, data) in zip(digests, parts, strict=True)}.items())
+    blobs.add(connection, (data for _, _, data in parts))
     connection.execute(
         files.insert(),
         [
-            {"submission": submission_id, "kind": kind, "path": path, "digest": digest}
-            for digest, (kind, path, _) in zip(digests, parts, strict=True)
+            {"submission": submission_id, "kind": kind, "path": path, "digest": blobs.digest_of(data)}
+            for kind, path, data in parts
         ],
     )
-
-
-def _add_blobs(connection: sa.Connection, contents: Iterable[tuple[str, bytes]]) -> None:
-    for digest, data in contents:
-        known = sa.select(blobs.c.digest).where(blobs.c.digest == digest)
-        if connection.execute(known).first() is None:
-            values = {"digest": digest, "data": zlib.compress(data), "byte_count": len(data)}
-            connection.execute(insert_or_ignore(connection, blobs, values))
 
 
 def _stored(row: sa.Row[tuple[object, ...]]) -> Stored:

@@ -134,6 +134,7 @@ files = Table(
     Column("digest", String(64), ForeignKey("ag_blobs.digest"), nullable=False),
     PrimaryKeyConstraint("submission", "kind", "path"),
 )
+Index("ix_ag_files_digest", files.c.digest)  # whether a blob is still named
 
 runs = Table(
     "ag_runs",

@@ -89,6 +89,8 @@ def upgrade() -> None:
     )
     op.create_index("ix_ag_cache_run", "ag_cache", ["run"])
 
+    op.create_index("ix_ag_files_digest", "ag_files", ["digest"])
+
     op.add_column("ag_courses", sa.Column("timezone", sa.String(length=64), server_default="UTC", nullable=False))
     op.add_column("ag_courses", sa.Column("archived_at", sa.Double(), nullable=True))
 
@@ -135,6 +137,8 @@ def downgrade() -> None:
 
     op.drop_column("ag_courses", "archived_at")
     op.drop_column("ag_courses", "timezone")
+
+    op.drop_index("ix_ag_files_digest", "ag_files")
 
     op.drop_index("ix_ag_cache_run", "ag_cache")
 

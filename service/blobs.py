@@ -1,0 +1,52 @@
+"""Bytes go in under their SHA-256, once however often they are sent; those that no file names any more go out.
+
+Taking in and collecting exclude each other: a blob may otherwise be collected between the moment a submission finds it
+and the moment its files name it. SQLite has one writer anyway; on PostgreSQL both hold an advisory lock to the end of
+their transaction, the former shared. (docs/decisions/0130)
+"""
+
+import hashlib
+import zlib
+from collections.abc import Collection, Iterable
+
+import sqlalchemy as sa
+
+from service.database import insert_or_ignore
+from service.tables import blobs, files
+
+LOCK = 0x61675F62  # the advisory lock's number, "ag_b"
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def add(connection: sa.Connection, contents: Iterable[bytes]) -> None:
+    """Store what is not there yet. Nothing of it is collected before the caller's transaction ends."""
+    _lock(connection, "pg_advisory_xact_lock_shared")
+    for digest, data in {digest_of(data): data for data in contents}.items():
+        known = sa.select(blobs.c.digest).where(blobs.c.digest == digest)
+        if connection.execute(known).first() is None:
+            values = {"digest": digest, "data": zlib.compress(data), "byte_count": len(data)}
+            connection.execute(insert_or_ignore(connection, blobs, values))
+
+
+def collect(connection: sa.Connection, digests: Collection[str] | None = None, limit: int = 1_000) -> int:
+    """Delete up to `limit` blobs, of `digests` or of all, that no file names; returns how many.
+
+    In a transaction of its own, or one that holds nothing a submission being taken in may wait for.
+    """
+    _lock(connection, "pg_advisory_xact_lock")
+    unused = ~sa.exists().where(files.c.digest == blobs.c.digest)
+    query = sa.select(blobs.c.digest).where(unused)
+    if digests is not None:
+        query = query.where(blobs.c.digest.in_(sorted(digests)))
+    found = connection.execute(query.limit(limit)).scalars().all()
+    if found:
+        connection.execute(blobs.delete().where(blobs.c.digest.in_(found)))
+    return len(found)
+
+
+def _lock(connection: sa.Connection, function: str) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(getattr(sa.func, function)(LOCK)))
