@@ -14,8 +14,9 @@ from enum import StrEnum
 import sqlalchemy as sa
 
 from grader.report import Report, Verdict
+from service import audit
 from service.database import insert_or_ignore
-from service.tables import outcomes, results, runs, workers
+from service.tables import outcomes, results, runs, submissions, workers
 
 RECENT_RUNS = 20  # how many finished runs an estimate rests on
 ALIVE_SECONDS = 15.0  # a worker that has not written for so long counts as dead
@@ -46,6 +47,7 @@ class RunState:
     phase: str
     done: int
     total: int
+    kind: str = "first"  # or "regrade", whose report may be no other run's
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ def finish(connection: sa.Connection, run_id: str, report: Report, now: float) -
     if not moved.rowcount:
         return False
     add_result(connection, run_id, report, now)
+    if status is Status.DONE:
+        _let_count(connection, run_id, report, now)
     return True
 
 
@@ -148,6 +152,37 @@ def add_result(connection: sa.Connection, run_id: str, report: Report, now: floa
     connection.execute(insert_or_ignore(connection, results, row))
     if found := _outcomes(run_id, report):
         connection.execute(outcomes.insert(), found)
+
+
+def _let_count(connection: sa.Connection, run_id: str, report: Report, now: float) -> None:
+    """Make a regrade that is done its submission's grade; a failure of ours never is. (docs/decisions/0131)"""
+    query = (
+        sa.select(submissions, results.c.verdict, results.c.score)
+        .select_from(
+            runs.join(submissions, submissions.c.id == runs.c.submission).outerjoin(
+                results, results.c.run == submissions.c.run
+            )
+        )
+        .where(runs.c.id == run_id, submissions.c.run != run_id)
+    )
+    before = connection.execute(query).one_or_none()
+    if before is None:
+        return
+    connection.execute(submissions.update().where(submissions.c.id == before.id).values(run=run_id))
+    audit.record(
+        connection,
+        who=None,
+        action="grade.change",
+        object=before.id,
+        student=before.student,
+        course=before.course,
+        unit=before.unit,
+        detail={
+            "before": {"run": before.run, "verdict": before.verdict, "score": before.score},
+            "after": {"run": run_id, "verdict": report.verdict.value, "score": report.score},
+        },
+        now=now,
+    )
 
 
 def report(connection: sa.Connection, run_id: str) -> Report | None:
@@ -251,4 +286,5 @@ def _state(row: sa.Row[tuple[object, ...]]) -> RunState:
         phase=row.phase,
         done=row.done,
         total=row.total,
+        kind=row.kind,
     )
