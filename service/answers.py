@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from grader.report import IntakeEntry, Verdict
 from grader.unit import Unit
 from service import audit, runs
+from service.schedules import StandingAnswer
 from service.submissions import Stored
 
 
@@ -116,7 +117,8 @@ class UnitAnswer(Answer):
     required_mutants: int
     mutants: int
     limits: LimitsAnswer
-    attempts_left: int | None = Field(description="null: unlimited")
+    attempts_left: int | None = Field(description="the caller's; null: unlimited")
+    assignment: StandingAnswer = Field(description="times and attempts in the course asked for")
     smoke: tuple[str, ...]
     course_tests: tuple[CourseTestAnswer, ...]
     freedoms: tuple[FreedomAnswer, ...]
@@ -249,7 +251,7 @@ def unit_summary(unit: Unit) -> UnitSummary:
     return UnitSummary(id=unit.id, title=unit.title, files=tuple(f.path for f in unit.files), links=unit_links(unit))
 
 
-def unit_answer(unit: Unit, upload_bytes: int) -> UnitAnswer:
+def unit_answer(unit: Unit, upload_bytes: int, standing: StandingAnswer) -> UnitAnswer:
     fields = [FieldAnswer(name=f.stem, path=f.path, required=True, repeatable=False) for f in unit.files]
     fields.append(FieldAnswer(name="tests", path=unit.tests_path, required=True, repeatable=True))
     return UnitAnswer(
@@ -268,7 +270,8 @@ def unit_answer(unit: Unit, upload_bytes: int) -> UnitAnswer:
             course_test_seconds=unit.test_seconds,
             suite_cpu_seconds=unit.budget_cpu_seconds,
         ),
-        attempts_left=None,
+        attempts_left=standing.attempts_left,
+        assignment=standing,
         smoke=unit.smoke,
         course_tests=tuple(
             CourseTestAnswer(id=t.name, kind=t.kind, why=t.why, chapter=t.chapter, path=t.path)

@@ -59,6 +59,14 @@ def caller(request: Request, service: Served, credentials: Credentials) -> Accou
 Caller = Annotated[Account, Depends(caller)]
 
 
+def known_caller(request: Request, service: Served, credentials: Credentials) -> Account | None:
+    """The caller, or None without a token; 401 for one that is not valid."""
+    return caller(request, service, credentials) if credentials is not None else None
+
+
+KnownCaller = Annotated[Account | None, Depends(known_caller)]
+
+
 def teacher(account: Caller) -> Account:
     """An account that may see a whole class; 403 for others."""
     if not account.sees_class:
@@ -67,6 +75,16 @@ def teacher(account: Caller) -> Account:
 
 
 Teacher = Annotated[Account, Depends(teacher)]
+
+
+def grades_reader(account: Caller) -> Account:
+    """An account that may read everyone's grades: a teacher's, or a learning platform's; 403 for others."""
+    if not account.names_students:
+        raise Problem(403, "role_missing", wording.role_missing(account.role))
+    return account
+
+
+GradesReader = Annotated[Account, Depends(grades_reader)]
 
 
 def administrator(account: Caller) -> Account:

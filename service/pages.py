@@ -6,8 +6,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service import answers, wording
+from service import answers, schedules, wording
 from service.dependencies import Served, Wanted
+from service.routes import units
+from service.routes.units import CourseAsked
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,9 +35,12 @@ def start(request: Request, service: Served) -> HTMLResponse:
 
 
 @router.get("/units/{unit}", response_class=HTMLResponse)
-def unit_page(request: Request, unit: Wanted, service: Served) -> HTMLResponse:
+def unit_page(
+    request: Request, unit: Wanted, service: Served, course: CourseAsked = schedules.DEFAULT_COURSE
+) -> HTMLResponse:
+    standing = units.standing(service, None, unit, course)
     page = _templates.get_template("unit.html").render(
-        unit=answers.unit_answer(unit, service.settings.max_body_bytes),
+        unit=answers.unit_answer(unit, service.settings.max_body_bytes, standing),
         curl=wording.curl(unit, str(request.base_url)),
     )
     return HTMLResponse(page)

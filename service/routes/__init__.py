@@ -1,5 +1,5 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
-from service.routes import audit, classes, health, submissions, submit, units
+from service.routes import audit, classes, health, offerings, submissions, submit, units
 
-ALL = (submit.router, submissions.router, units.router, classes.router, audit.router, health.router)
+ALL = (submit.router, submissions.router, units.router, classes.router, offerings.router, audit.router, health.router)

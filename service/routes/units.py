@@ -2,15 +2,21 @@
 
 import io
 import zipfile
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from service import answers
-from service.dependencies import Served, Wanted
-from service.problems import documented
+from grader.unit import Unit
+from service import answers, limits, offerings, schedules, wording
+from service.accounts import Account
+from service.database import reading
+from service.dependencies import KnownCaller, Served, Service, Wanted
+from service.problems import Problem, documented
 
 router = APIRouter()
+
+CourseAsked = Annotated[str, Query(pattern=schedules.COURSE_ID, description="whose times and attempts are shown")]
 
 
 @router.get("/v1/units", summary="The units of the course", tags=["units"])
@@ -28,10 +34,26 @@ def units(service: Served) -> answers.UnitList:
     "/v1/units/{unit}",
     summary="What to build for a unit, and how it is judged",
     tags=["units"],
-    responses=documented(404),
+    responses=documented(401, 404, 422),
 )
-def unit(unit: Wanted, service: Served) -> answers.UnitAnswer:
-    return answers.unit_answer(unit, service.settings.max_body_bytes)
+def unit(
+    account: KnownCaller,
+    unit: Wanted,
+    service: Served,
+    course: CourseAsked = schedules.DEFAULT_COURSE,
+) -> answers.UnitAnswer:
+    return answers.unit_answer(unit, service.settings.max_body_bytes, standing(service, account, unit, course))
+
+
+def standing(service: Service, account: Account | None, unit: Unit, course: str) -> schedules.StandingAnswer:
+    """When and how often the caller may submit the unit in the course; raises Problem 422 without such a course."""
+    now, student = service.clock(), account.student if account is not None else None
+    with reading(service.engine) as connection:
+        offering = offerings.find(connection, course)
+        if offering is None:
+            raise Problem(422, "course_unknown", wording.offering_unknown(course))
+        found = limits.standing(connection, course, unit.id, student, now, limits.usual(service.settings))
+    return schedules.shown_standing(offering, found, now)
 
 
 @router.get(

@@ -1,0 +1,193 @@
+"""A teacher's decisions about courses, times, attempts and extensions go in and are stored; as they stand, they come
+out.
+
+Every change is in the audit log.
+"""
+
+from typing import Annotated
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Response
+
+from service import audit, offerings, schedules, wording
+from service.accounts import Account
+from service.database import reading, writing
+from service.dependencies import RequestId, Served, Teacher, Wanted
+from service.offerings import Assignment, Offering
+from service.posted import NAME_CHARS
+from service.problems import Problem, documented
+
+router = APIRouter(tags=["courses"])
+
+CourseId = Annotated[str, Path(pattern=schedules.COURSE_ID)]
+Student = Annotated[str, Path(min_length=1, max_length=NAME_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+HERE = "/v1/courses/{course}"
+UNIT = HERE + "/units/{unit}"
+EXTENSIONS = UNIT + "/extensions"
+EXTENSION = EXTENSIONS + "/{student:path}"  # a name may hold a slash
+
+
+def _course(connection: sa.Connection, course: str) -> Offering:
+    found = offerings.find(connection, course)
+    if found is None:
+        raise Problem(404, "course_unknown", wording.offering_unknown(course))
+    return found
+
+
+@router.get("/v1/courses", summary="The courses on offer, for teachers", responses=documented(401, 403))
+def courses(account: Teacher, service: Served) -> schedules.OfferingList:
+    with reading(service.engine) as connection:
+        found = offerings.all_offerings(connection)
+    return schedules.OfferingList(courses=tuple(map(schedules.shown_offering, found)))
+
+
+@router.get(HERE, summary="A course and what it asks of its units", responses=documented(401, 403, 404, 422))
+def course(account: Teacher, course: CourseId, service: Served) -> schedules.CourseAnswer:
+    with reading(service.engine) as connection:
+        found = _course(connection, course)
+        return schedules.shown_course(found, offerings.assignments(connection, course))
+
+
+@router.put(HERE, summary="Make a course, or change it", responses=documented(401, 403, 422))
+def put_course(
+    account: Teacher, course: CourseId, body: schedules.OfferingBody, service: Served, request_id: RequestId
+) -> schedules.CourseAnswer:
+    now = service.clock()
+    with writing(service.engine) as connection:
+        before = offerings.find(connection, course)
+        wanted = schedules.offering(course, body, before, now)
+        offerings.put(connection, wanted)
+        audit.record(
+            connection,
+            who=account,
+            action="course.create" if before is None else "course.update",
+            object=course,
+            course=course,
+            detail=body.model_dump(mode="json"),
+            request_id=request_id,
+            now=now,
+        )
+        return schedules.shown_course(wanted, offerings.assignments(connection, course))
+
+
+@router.get(UNIT, summary="What a course asks of a unit", responses=documented(401, 403, 404, 422))
+def assignment(account: Teacher, course: CourseId, unit: Wanted, service: Served) -> schedules.AssignmentAnswer:
+    with reading(service.engine) as connection:
+        found = _course(connection, course)
+        asked = offerings.assignment(connection, course, unit.id)
+    return schedules.shown_assignment(found, unit.id, asked or Assignment())
+
+
+@router.put(UNIT, summary="Say what a course asks of a unit", responses=documented(401, 403, 404, 422))
+def put_assignment(
+    account: Teacher,
+    course: CourseId,
+    unit: Wanted,
+    body: schedules.AssignmentBody,
+    service: Served,
+    request_id: RequestId,
+) -> schedules.AssignmentAnswer:
+    now = service.clock()
+    with writing(service.engine) as connection:
+        found = _course(connection, course)
+        wanted = schedules.assignment(body, found.timezone)
+        offerings.put_assignment(connection, course, unit.id, wanted, now)
+        shown = schedules.shown_assignment(found, unit.id, wanted)
+        audit.record(
+            connection,
+            who=account,
+            action="assignment.update",
+            object=f"{course}/{unit.id}",
+            course=course,
+            unit=unit.id,
+            detail=shown.model_dump(mode="json", exclude={"course", "unit"}),
+            request_id=request_id,
+            now=now,
+        )
+    return shown
+
+
+@router.get(EXTENSIONS, summary="Every extension for a unit", responses=documented(401, 403, 404, 422))
+def extensions(account: Teacher, course: CourseId, unit: Wanted, service: Served) -> schedules.ExtensionList:
+    with reading(service.engine) as connection:
+        zone = _course(connection, course).timezone
+        found = offerings.extensions(connection, course, unit.id)
+    return schedules.ExtensionList(extensions=tuple(schedules.shown_extension(each, zone) for each in found))
+
+
+@router.get(EXTENSION, summary="A student's extension", responses=documented(401, 403, 404, 422))
+def extension(
+    account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served
+) -> schedules.ExtensionAnswer:
+    with reading(service.engine) as connection:
+        zone = _course(connection, course).timezone
+        found = offerings.extension(connection, course, unit.id, student)
+    if found is None:
+        raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)
+    return schedules.shown_extension(found, zone)
+
+
+@router.put(EXTENSION, summary="Give a student more time or attempts", responses=documented(401, 403, 404, 422))
+def put_extension(
+    account: Teacher,
+    course: CourseId,
+    unit: Wanted,
+    student: Student,
+    body: schedules.ExtensionBody,
+    service: Served,
+    request_id: RequestId,
+) -> schedules.ExtensionAnswer:
+    now = service.clock()
+    with writing(service.engine) as connection:
+        zone = _course(connection, course).timezone
+        granted = schedules.extension(student, body, zone, account.id, now)
+        offerings.grant(connection, course, unit.id, granted)
+        shown = schedules.shown_extension(granted, zone)
+        said = shown.model_dump(mode="json", include={"due_at", "closes_at", "extra_attempts", "reason"})
+        _note(connection, account, "extension.grant", course, unit.id, student, said, request_id, now)
+    return shown
+
+
+@router.delete(
+    EXTENSION,
+    summary="Take a student's extension away",
+    status_code=204,
+    response_class=Response,
+    responses=documented(401, 403, 404, 422),
+)
+def delete_extension(
+    account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
+) -> Response:
+    now = service.clock()
+    with writing(service.engine) as connection:
+        _course(connection, course)
+        if not offerings.withdraw(connection, course, unit.id, student):
+            raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)
+        _note(connection, account, "extension.withdraw", course, unit.id, student, {}, request_id, now)
+    return Response(status_code=204)
+
+
+def _note(
+    connection: sa.Connection,
+    account: Account,
+    action: str,
+    course: str,
+    unit: str,
+    student: str,
+    detail: dict[str, object],
+    request_id: str,
+    now: float,
+) -> None:
+    audit.record(
+        connection,
+        who=account,
+        action=action,
+        object=f"{course}/{unit}",
+        student=student,
+        course=course,
+        unit=unit,
+        detail=detail,
+        request_id=request_id,
+        now=now,
+    )
