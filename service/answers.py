@@ -1,13 +1,14 @@
 """What the API answers with, as published in OpenAPI: rows and units go in, JSON models come out."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from grader.report import IntakeEntry, Verdict
 from grader.unit import Unit
-from service import audit, runs
+from service import audit, regrades, runs
 from service.schedules import StandingAnswer
 from service.submissions import Stored
 
@@ -187,6 +188,45 @@ class StatsAnswer(Answer):
     days: tuple[DayStats, ...]
 
 
+class RegradeRequest(Answer):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=r"^[^\x00]*$")
+    ] = Field(description="why it is graded again; the student reads this too")
+
+
+class RunLinks(Answer):
+    report: str
+
+
+class RunAnswer(Answer):
+    """One grading of a submission."""
+
+    id: str
+    kind: Literal["first", "regrade"]
+    status: runs.Status
+    counts: bool = Field(description="its report is the submission's")
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    quarantined: bool = Field(description="the worker died in every attempt; a regrade is another try")
+    cached: bool = Field(description="the same files had been graded before, and the report repeats that")
+    reason: str
+    requested_by: str | None = Field(description="the token that asked for the regrade; null for students")
+    requester: str | None = Field(description="that token's label; null for students")
+    verdict: Verdict | None
+    score: Share | None
+    mutation_score: Share | None
+    links: RunLinks
+
+
+class RunList(Answer):
+    submission: str
+    runs: tuple[RunAnswer, ...] = Field(description="the first one first")
+
+
 class AuditEntry(Answer):
     id: int
     at: datetime
@@ -293,6 +333,32 @@ def seconds(time: datetime | None) -> float | None:
     if time is None:
         return None
     return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+
+
+def run_list(stored: Stored, found: Iterable[regrades.RunRow], *, staff: bool) -> RunList:
+    return RunList(submission=stored.id, runs=tuple(_run_answer(stored, run, staff) for run in found))
+
+
+def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool) -> RunAnswer:
+    return RunAnswer(
+        id=run.id,
+        kind="regrade" if run.kind == regrades.REGRADE else "first",
+        status=run.status,
+        counts=run.counts,
+        queued_at=moment(run.queued_at),
+        started_at=moment(run.started_at) if run.started_at is not None else None,
+        finished_at=moment(run.finished_at) if run.finished_at is not None else None,
+        attempts=run.attempts,
+        quarantined=run.quarantined,
+        cached=run.cached,
+        reason=run.reason,
+        requested_by=run.requested_by if staff else None,
+        requester=run.requester if staff and run.requested_by is not None else None,
+        verdict=Verdict(run.verdict) if run.verdict is not None else None,
+        score=run.score,
+        mutation_score=run.mutation_score,
+        links=RunLinks(report=f"/v1/submissions/{stored.id}/runs/{run.id}/report"),
+    )
 
 
 def audit_entry(entry: audit.Entry) -> AuditEntry:

@@ -15,6 +15,7 @@ TOKEN_MISSING = (
 )
 TOKEN_INVALID = "This token is unknown, expired or revoked. Ask the course staff for a new one."
 SUBMISSION_UNKNOWN = "There is no such submission, or it is not yours."
+RUN_UNKNOWN = "This submission has no such run; see its list of runs."
 STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
 )
@@ -118,6 +119,12 @@ def report_not_ready(status: Status) -> str:
     if status is Status.CANCELLED:
         return "This submission was cancelled before it was graded, so there is no report. Submit again."
     return f"The submission is {status.value}; its report comes when it is done. Ask again in a moment."
+
+
+def not_regraded(status: Status) -> str:
+    if status is Status.CANCELLED:
+        return "This submission was cancelled, so it is not graded again. It can be submitted again."
+    return f"A run of this submission is {status.value}. Wait until it has ended, then ask again."
 
 
 def not_waiting(status: Status) -> str:

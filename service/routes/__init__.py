@@ -1,5 +1,14 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
-from service.routes import audit, classes, health, offerings, submissions, submit, units
+from service.routes import audit, classes, health, offerings, regrades, submissions, submit, units
 
-ALL = (submit.router, submissions.router, units.router, classes.router, offerings.router, audit.router, health.router)
+ALL = (
+    submit.router,
+    submissions.router,
+    units.router,
+    classes.router,
+    offerings.router,
+    regrades.router,
+    audit.router,
+    health.router,
+)

@@ -1,7 +1,7 @@
 """A submission's id goes in; where it stands, its report, or its cancellation comes out."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Query
@@ -27,6 +27,10 @@ class Format(StrEnum):
 
 
 ReportFormat = Annotated[Format, Query(description="of the report")]
+REPORT: dict[str, Any] = {
+    "description": "The report, as the caller may see it",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
 
 
 @router.get(
@@ -43,7 +47,7 @@ def status(stored: Visible, service: Served) -> Response:
 def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
     now = service.clock()
     with reading(service.engine) as connection:
-        run = _run(connection, stored)
+        run = _run(connection, stored.run)
         place = runs.position(connection, run)
         seconds = runs.estimate_seconds(connection, run, place, now)
     answer = answers.submission(stored, run, place, seconds)
@@ -51,10 +55,10 @@ def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
     return JSONResponse(answer.model_dump(mode="json"), headers=headers)
 
 
-def _run(connection: sa.Connection, stored: submissions.Stored) -> runs.RunState:
-    run = runs.find(connection, stored.run)
-    if run is None:
-        raise LookupError(f"submission {stored.id} has no run {stored.run}")
+def _run(connection: sa.Connection, run_id: str) -> runs.RunState:
+    run = runs.find(connection, run_id)
+    if run is None:  # it was erased since the request began
+        raise Problem(404, "submission_unknown", wording.SUBMISSION_UNKNOWN)
     return run
 
 
@@ -64,10 +68,7 @@ def _run(connection: sa.Connection, stored: submissions.Stored) -> runs.RunState
     tags=["submissions"],
     response_model=Report,
     responses={
-        200: {
-            "description": "The report, as the caller may see it",
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-        },
+        200: REPORT,
         **documented(401, 404, 409, 422),
     },
 )
@@ -76,9 +77,15 @@ def report(account: Caller, stored: Visible, service: Served, format: ReportForm
 
 
 def report_answer(service: Service, account: Account, stored: submissions.Stored, format: Format) -> Response:
+    """The report of the run that counts; raises Problem 409 while there is none."""
+    return run_report_answer(service, account, stored.run, format)
+
+
+def run_report_answer(service: Service, account: Account, run_id: str, format: Format) -> Response:
+    """The report of one run of a submission the account may see; raises Problem 409 while there is none."""
     with reading(service.engine) as connection:
-        run = _run(connection, stored)
-        found = runs.report(connection, stored.run)
+        run = _run(connection, run_id)
+        found = runs.report(connection, run_id)
     if found is None:
         headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
         raise Problem(409, "report_not_ready", wording.report_not_ready(run.status), headers=headers)
@@ -99,7 +106,7 @@ def cancel(account: Caller, stored: Visible, service: Served, request_id: Reques
     now = service.clock()
     with writing(service.engine) as connection:
         cancelled = runs.cancel(connection, stored.run, now)
-        run = _run(connection, stored)
+        run = _run(connection, stored.run)
         if cancelled:
             audit.record(
                 connection,

@@ -14,6 +14,8 @@ ROUTES = [
     ("GET", "/v1/units/L0.0/course-tests", ROLES),
     ("GET", "/v1/submissions/{id}", ["ada", "lms", "teacher", "admin"]),
     ("GET", "/v1/submissions/{id}/report", ["ada", "lms", "teacher", "admin"]),
+    ("GET", "/v1/submissions/{id}/runs", ["ada", "lms", "teacher", "admin"]),
+    ("GET", "/v1/submissions/{id}/runs/{run}/report", ["ada", "lms", "teacher", "admin"]),
     ("GET", "/v1/units/L0.0/submissions", ["teacher", "admin"]),
     ("GET", "/v1/units/L0.0/stats", ["teacher", "admin"]),
     ("GET", "/v1/audit", ["teacher", "admin"]),
@@ -27,9 +29,10 @@ ROUTES = [
 @pytest.mark.parametrize(("method", "path", "allowed"), ROUTES)
 def test_a_route_opens_to_exactly_its_roles(bench, method, path, allowed):
     submission = bench.submitted("ada")
+    (run,) = bench.queue.submitted
     bench.graded()
     for who in ROLES:
-        answer = bench.client.request(method, path.format(id=submission), headers=bench.auth(who))
+        answer = bench.client.request(method, path.format(id=submission, run=run), headers=bench.auth(who))
         if who in allowed:
             assert answer.status_code == 200, (who, answer.text)
         elif who == "nobody":
@@ -44,8 +47,9 @@ def test_a_route_opens_to_exactly_its_roles(bench, method, path, allowed):
 def test_every_documented_route_is_tried_above_or_below(bench):
     tried = {(method, path) for method, path, _ in ROUTES}
     tried |= {("POST", "/v1/units/L0.0/submissions"), ("DELETE", "/v1/submissions/{id}"), ("GET", "/readyz")}
+    tried |= {("POST", "/v1/submissions/{id}/runs")}
     documented = {
-        (method.upper(), path.replace("{unit}", "L0.0").replace("{submission_id}", "{id}"))
+        (method.upper(), path.replace("{unit}", "L0.0").replace("{submission_id}", "{id}").replace("{run_id}", "{run}"))
         for path, operations in bench.app.openapi()["paths"].items()
         for method in operations
     }
@@ -65,6 +69,15 @@ def test_only_the_owner_and_staff_can_cancel(bench):
     assert bench.get(f"/v1/submissions/{submission}", "ada").json()["status"] == "queued"
     answer = bench.client.request("DELETE", f"/v1/submissions/{submission}", headers=bench.auth("ada"))
     assert answer.json()["status"] == "cancelled"
+
+
+def test_only_teachers_have_a_submission_graded_again(bench):
+    submission = bench.submitted("ada")
+    bench.graded()
+    for who, expected in (("nobody", 401), ("ada", 403), ("bob", 403), ("lms", 403), ("teacher", 202)):
+        path = f"/v1/submissions/{submission}/runs"
+        answer = bench.client.request("POST", path, headers=bench.auth(who), json={"reason": "why not"})
+        assert answer.status_code == expected, who
 
 
 def test_another_students_submission_looks_exactly_like_one_that_never_was(bench):
