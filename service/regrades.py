@@ -78,6 +78,7 @@ def request(
         runs.insert().values(
             id=run_id,
             submission=stored.id,
+            unit=stored.unit,
             status=Status.QUEUED.value,
             priority=REGRADE_PRIORITY,
             queued_at=now,

@@ -89,6 +89,7 @@ def add(
         runs.insert().values(
             id=stored.run,
             submission=stored.id,
+            unit=stored.unit,
             status=Status.QUEUED.value,
             priority=priority,
             queued_at=now,

@@ -141,6 +141,7 @@ runs = Table(
     metadata,
     Column("id", String(32), primary_key=True),
     Column("submission", String(32), ForeignKey("ag_submissions.id", ondelete="CASCADE"), nullable=False),
+    Column("unit", String(64), nullable=False, server_default=""),  # the submission's: what waits is counted by it
     Column("status", String(16), nullable=False),  # queued | running | done | error | cancelled
     Column("priority", Integer, nullable=False),  # lower goes first
     Column("queued_at", Double, nullable=False),
@@ -161,7 +162,7 @@ runs = Table(
     Column("cached_from", String(32)),  # the run whose report this one repeats
 )
 Index("ix_ag_runs_worker", runs.c.worker, runs.c.status)
-Index("ix_ag_runs_status", runs.c.status, runs.c.priority, runs.c.queued_at)
+Index("ix_ag_runs_order", runs.c.status, runs.c.priority, runs.c.queued_at, runs.c.id, runs.c.unit)
 Index("ix_ag_runs_submission", runs.c.submission)
 Index("ix_ag_runs_finished", runs.c.finished_at)
 

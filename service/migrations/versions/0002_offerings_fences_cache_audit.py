@@ -103,6 +103,10 @@ def upgrade() -> None:
     op.add_column("ag_runs", sa.Column("cache_key", sa.String(length=64), nullable=True))
     op.add_column("ag_runs", sa.Column("cached_from", sa.String(length=32), nullable=True))
     op.create_index("ix_ag_runs_worker", "ag_runs", ["worker", "status"])
+    op.add_column("ag_runs", sa.Column("unit", sa.String(length=64), server_default="", nullable=False))
+    op.execute("UPDATE ag_runs SET unit = (SELECT s.unit FROM ag_submissions s WHERE s.id = ag_runs.submission)")
+    op.create_index("ix_ag_runs_order", "ag_runs", ["status", "priority", "queued_at", "id", "unit"])
+    op.drop_index("ix_ag_runs_status", "ag_runs")
 
     op.add_column("ag_submissions", sa.Column("stored_at", sa.Double(), server_default="0", nullable=False))
     op.execute("UPDATE ag_submissions SET stored_at = received_at")
@@ -125,6 +129,9 @@ def downgrade() -> None:
     op.drop_column("ag_submissions", "counted")
     op.drop_column("ag_submissions", "stored_at")
 
+    op.create_index("ix_ag_runs_status", "ag_runs", ["status", "priority", "queued_at"])
+    op.drop_index("ix_ag_runs_order", "ag_runs")
+    op.drop_column("ag_runs", "unit")
     op.drop_index("ix_ag_runs_worker", "ag_runs")
     op.drop_column("ag_runs", "cached_from")
     op.drop_column("ag_runs", "cache_key")
