@@ -134,7 +134,7 @@ READINGS = {
     "order of methods": "repr(list(vars(CLASS))).encode()",
     "sizes": "repr([(len(code.co_code), code.co_stacksize, code.co_nlocals) for code in codes()]).encode()",
     "lines": "repr([(code.co_firstlineno, code.co_filename) for code in codes()]).encode()",
-    "positions": "repr([set(code.co_positions()) for code in codes()]).encode()",
+    "positions": "repr([list(code.co_positions()) for code in codes()]).encode()",
     "docstrings": "repr([CLASS.__doc__, [f.__doc__ for f in vars(CLASS).values()]]).encode()",
     "clock": "repr(time.perf_counter_ns()).encode()",
     "address": "repr(id(CLASS)).encode()",
