@@ -25,12 +25,13 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def read(files: Mapping[str, bytes], folder: str) -> tuple[CourseTest, ...]:
-    """The tests of all files, in order. `folder` names the files' place in errors. Names are unique over all files."""
+    """The tests of all files, in order. `folder` names the files' place in errors. Names are unique over all files, and
+    tests are functions of their module: each is run and reported by its name alone."""
     found: dict[str, CourseTest] = {}
     for path, source in files.items():
         file = f"{folder}/{path}"
         lines = text_of(file, source).split("\n")
-        for function in _tests(tree_of(file, source)):
+        for function in _tests(file, tree_of(file, source)):
             if function.name in found:
                 other = found[function.name].path
                 raise LoadError(file, function.lineno, f"a test named {function.name} stands already in {other}")
@@ -38,10 +39,12 @@ def read(files: Mapping[str, bytes], folder: str) -> tuple[CourseTest, ...]:
     return tuple(found.values())
 
 
-def _tests(tree: ast.Module) -> Iterator[_Function]:
+def _tests(file: str, tree: ast.Module) -> Iterator[_Function]:
     for node in statements(tree.body):
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from filter(_is_test, statements(node.body))
+        if isinstance(node, ast.ClassDef):
+            for inner in filter(_is_test, statements(node.body)):
+                what = f"{inner.name} stands in the class {node.name}; a course test is a function of its module"
+                raise LoadError(file, inner.lineno, what)
         elif _is_test(node):
             yield node
 

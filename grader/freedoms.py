@@ -3,6 +3,7 @@
 ## private-names
 wheats: w01, w03
 says: How private attributes are called is yours to choose.
+signs: _[a-z]*
 """
 
 import re
@@ -12,11 +13,12 @@ from grader.course_file import text_of
 from grader.errors import LoadError
 from grader.unit import Freedom
 
-_LABEL = re.compile(r"(wheats|says):\s*(.*)", re.IGNORECASE)
+_LABEL = re.compile(r"(wheats|says|signs):\s*(.*)", re.IGNORECASE)
 
 
 def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
-    """Freedoms in order. `wheats:` names a wheat by its id or by the id's part before the first '_'."""
+    """Freedoms in order. `wheats:` names a wheat by its id or by the id's part before the first '_'. `signs:`, which
+    may be missing, are words or patterns of words in a test that is likely to deny it (`tests_ast.words`)."""
     sections: list[tuple[int, str, dict[str, str]]] = []
     wheat_lines: dict[int, int] = {}  # of each section
     label = ""
@@ -46,9 +48,13 @@ def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
         if "wheats" not in said:
             raise LoadError(file, number, f"{name} has no 'wheats:' line")
         at = wheat_lines[number]
-        used = tuple(_wheat(file, at, entry, wheats) for entry in re.split(r"[,\s]+", said["wheats"]) if entry)
-        found[name] = Freedom(name, said["says"], used)
+        used = tuple(_wheat(file, at, entry, wheats) for entry in _words(said["wheats"]))
+        found[name] = Freedom(name, said["says"], used, tuple(_words(said.get("signs", ""))))
     return tuple(found.values())
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", text) if word]
 
 
 def _wheat(file: str, line: int, entry: str, wheats: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from grader.seen import MutationSeen, Stopped
 from grader.submission import Submission
 from grader.unit import Unit
 from grader.verdicts import SuiteSeen
+from grader.wording import INVALID_NAMED
 from sandbox.records import EndingKind
 
 
@@ -27,17 +28,18 @@ def why_not_run(unit: Unit, submission: Submission, calibration: SuiteSeen, poli
     if calibration.ending is EndingKind.DEADLINE:
         return Stopped("out_of_time", wording.OUT_OF_TIME, MutantStatus.VOID)
     if tests > policy.most_tests or items > policy.most_items:
-        count, most = (tests, policy.most_tests) if tests > policy.most_tests else (items, policy.most_items)
-        return Stopped("too_many_tests", wording.too_many_tests(count, most), MutantStatus.VOID)
+        most = policy.most_tests if tests > policy.most_tests else policy.most_items
+        return Stopped("too_many_tests", wording.too_many_tests(most), MutantStatus.VOID)
     if calibration.too_slow or (calibration.cause is not None and calibration.ending in verdicts.OUT_OF_TIME):
         return Stopped("over_time_budget", wording.over_time_budget(unit.budget_cpu_seconds), MutantStatus.VOID)
     if calibration.cause is not None:
         return Stopped("suite_ended", _ended(calibration.cause), MutantStatus.VOID)
     if not tests and calibration.errors:
         # Where it says what, it says so beside the reference: only the files' names are safe to show to everyone.
-        sent = {file.path for file in submission.tests}
-        paths = [path for path in mutation.error_paths(calibration) if path in sent]
-        return Stopped("suite_not_loaded", wording.files_not_loaded(paths), MutantStatus.VOID)
+        broken = mutation.error_paths(calibration)
+        paths = [file.path for file in submission.tests if file.path in broken]
+        message = wording.files_not_loaded(paths[:INVALID_NAMED], more=len(paths) > INVALID_NAMED)
+        return Stopped("suite_not_loaded", message, MutantStatus.VOID)
     if not tests:
         return Stopped("no_tests", wording.NO_TESTS, MutantStatus.SURVIVED)
     says_nothing = (test.outcome is Outcome.SKIPPED or not test.counts for test in calibration.tests.values())

@@ -16,10 +16,8 @@ from grader.report import (
     StudentTestsPart,
 )
 from grader.seen import MutationSeen, Seen, Stopped
+from grader.wording import INVALID_NAMED
 from sandbox.records import EndingKind
-
-INVALID_NAMED = 3
-"""how many tests that reject correct code a student is told at once"""
 
 
 def reasons(
@@ -60,7 +58,7 @@ def contradicted(course: CourseTestsPart, oracle: OraclePart) -> bool:
 
 def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[str, str]]:
     """Tests that reject correct code, by kind. Only the first few are named, and only by names that stand in the
-    uploaded files: any choice among names could carry something of the reference."""
+    uploaded files: any choice among names could carry something of the reference, and so could a number of tests."""
     found: list[tuple[str, str]] = []
     broken_files = set(mutation.known_errors(seen.calibration, seen.correct))
     invalid = [test for test in tests.tests if test.valid is False]
@@ -72,20 +70,25 @@ def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[
     def names(kind: Sequence[StudentTestPart]) -> list[str]:
         return [test.id for test in named if test in kind]
 
+    def more(kind: Sequence[StudentTestPart]) -> bool:
+        return len(kind) > len(names(kind))
+
     if files and (seen.stopped is None or seen.stopped.code != "suite_not_loaded"):
-        found.append(("suite_not_loaded", wording.files_not_loaded(names(files))))
+        found.append(("suite_not_loaded", wording.files_not_loaded(names(files), more=more(files))))
     if strict:
-        more = len(strict) - len(names(strict))
-        found.append(("rejects_correct_code", wording.rejects_correct_code(names(strict), more)))
+        found.append(("rejects_correct_code", wording.rejects_correct_code(names(strict), more=more(strict))))
     if flaky:
-        found.append(("flaky_tests", wording.flaky_tests(names(flaky), len(flaky) - len(names(flaky)))))
+        found.append(("flaky_tests", wording.flaky_tests(names(flaky), more=more(flaky))))
     return found
 
 
 def _own_reasons(tests: StudentTestsPart) -> list[tuple[str, str]]:
-    """What the tests found in the student's own unit. A test that rejects correct code has found nothing there."""
+    """What the tests found in the student's own unit. A test that rejects correct code has found nothing there; which
+    others do not reject it is not said."""
     failing = [test for test in tests.tests if test.own_code.failing]
     believed = [test.id for test in failing if test.valid is not False]
+    if believed and sum(test.valid is False for test in tests.tests) > INVALID_NAMED:
+        return [("own_tests", wording.OWN_TESTS_FAIL_TOO)]
     if believed:
         return [("own_tests", wording.own_tests_fail(believed))]
     return [] if failing else [("own_tests", wording.OWN_TESTS_NOT_RUN)]

@@ -140,7 +140,8 @@ class Runs(Part):
 
 class StudentTestPart(Part):
     id: str
-    line: Count = Field(description="where it stands in the uploaded file; 0 for a name made while running")
+    file: str = Field(default="", description="the uploaded file it stands in; empty for a name made while running")
+    line: Count = Field(description="its line there, or 0")
     correct_runs: Runs | None = Field(description="null where this reader may not see it")
     kills: tuple[str, ...] = Field(description="ids of the mutants this test killed")
     flaky: bool | None = Field(description="passed some correct runs and failed others")
@@ -168,7 +169,9 @@ class Baselines(Part):
     correct: tuple[SuiteRunPart, ...]
     own: SuiteRunPart | None
     broken: SuiteRunPart | None = Field(description="a unit in which every call fails: shows that failures are seen")
-    cpu_seconds: Seconds = Field(description="of one suite run on the reference")
+    cpu_seconds: Seconds | None = Field(
+        description="of one suite run on the reference; null where this reader may not see it"
+    )
     budget_cpu_seconds: Seconds
 
 

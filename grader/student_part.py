@@ -1,6 +1,8 @@
 """What was seen of the student's tests arrives; their part of the report leaves, with advice on each bad test. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from grader import mutation, tests_ast, verdicts, wording
 from grader.mutation import Judgement
@@ -14,19 +16,35 @@ from grader.report import (
 )
 from grader.seen import MutationSeen, Seen
 from grader.submission import Submission
+from grader.tests_ast import TestName
 from grader.unit import Erratum, Freedom, Unit
 from grader.verdicts import SuiteSeen, TestSeen
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a test stands in the upload, from its def to its end; a whole file that could not be loaded has line 1."""
+
+    file: str = ""
+    line: int = 0
+    end: int = 0
+    source: bytes = b""
+
+
 def student_tests(unit: Unit, submission: Submission, seen: Seen) -> StudentTestsPart:
-    """Every test of the student: on correct code, on mutants, on the student's own unit."""
+    """Every test of the student: on correct code, on mutants, on the student's own unit.
+
+    Tests that stand in the files come first, in the order of the files, and whether or not they were collected: order
+    and presence on other code could be chosen there.
+    """
     own, mutants = seen.own, seen.mutation
-    names = dict.fromkeys((*mutants.calibration.tests, *mutation.error_paths(mutants.calibration), *mutants.judgements))
-    if own is not None:
-        names.update(dict.fromkeys((*own.suite.tests, *mutation.error_paths(own.suite))))
-    lines = {file.path: 1 for file in submission.tests}
-    lines |= {name.id: name.line for name in tests_ast.frozen_names(submission.tests)}
-    tests = tuple(_student_test(name, unit, submission, seen, lines.get(name, 0)) for name in names)
+    frozen = {name.id: name for name in tests_ast.frozen_names(submission.tests)}
+    places = _places(submission, frozen)
+    own_names = () if own is None else (*own.suite.tests, *mutation.error_paths(own.suite))
+    met = dict.fromkeys((*own_names, *mutants.calibration.tests, *mutation.error_paths(mutants.calibration)))
+    met.update(dict.fromkeys(mutants.judgements))
+    names = dict.fromkeys((*(name for name in places if name in met or name in frozen), *met))
+    tests = tuple(_student_test(name, unit, seen, places.get(name, Place())) for name in names)
     return StudentTestsPart(
         total=len(tests),
         own_code_ok=own is not None and own.ok,
@@ -41,16 +59,25 @@ def student_tests(unit: Unit, submission: Submission, seen: Seen) -> StudentTest
     )
 
 
-def _student_test(name: str, unit: Unit, submission: Submission, seen: Seen, line: int) -> StudentTestPart:
+def _places(submission: Submission, frozen: Mapping[str, TestName]) -> dict[str, Place]:
+    """Where files and tests stand, by name."""
+    sources = {file.path: file.data for file in submission.tests}
+    files = {path: Place(path, 1, 0, source) for path, source in sources.items()}
+    return files | {name: Place(test.path, test.line, test.end, sources[test.path]) for name, test in frozen.items()}
+
+
+def _student_test(name: str, unit: Unit, seen: Seen, place: Place) -> StudentTestPart:
     mutants = seen.mutation
     judgement = mutants.judgements.get(name)
     own = _seen_on(seen.own.suite if seen.own is not None else None, name)
     calibrated = _seen_on(mutants.calibration, name)
     judged = judgement or _by_calibration(mutants, calibrated)
-    denied = _denied(unit.freedoms, judged)
+    denied = _denied(unit.freedoms, judged, place) if judged.invalid else None
+    firmly = denied is not None and REFERENCE not in judged.rejected
     return StudentTestPart(
         id=name,
-        line=line,
+        file=place.file,
+        line=place.line,
         correct_runs=None if judgement is None else Runs(passed=judgement.passed, total=judgement.total),
         kills=tuple(mid for mid, decision in mutants.decisions.items() if name in decision.killed_by),
         flaky=None if judgement is None else judgement.flaky,
@@ -58,8 +85,8 @@ def _student_test(name: str, unit: Unit, submission: Submission, seen: Seen, lin
         valid=False if judged.invalid else True if judged.valid else None,
         message=own.message if own.failing else "",
         rejection=calibrated.message if judged.invalid else "",
-        advice=_advice(name, line, judged, calibrated, own, denied, unit, submission) if judged.invalid else "",
-        denies=denied,
+        advice=_advice(name, place, judged, calibrated, own, denied, unit) if judged.invalid else "",
+        denies=denied.says if denied is not None and firmly else "",
         cause=own.cause,
     )
 
@@ -82,28 +109,33 @@ def _seen_on(suite: SuiteSeen | None, name: str) -> TestSeen:
     return suite.tests.get(name, TestSeen(Outcome.NOT_RUN))
 
 
-def _denied(freedoms: Sequence[Freedom], judgement: Judgement) -> str:
-    """The freedom a test forbids: it accepts the reference and rejects wheats. Wheats use several freedoms each, so
-    it is the one whose wheats are most nearly those rejected."""
-    if REFERENCE in judgement.rejected or not judgement.invalid or judgement.flaky:
-        return ""
-    rejected = set(judgement.rejected)
+def _denied(freedoms: Sequence[Freedom], judged: Judgement, place: Place) -> Freedom | None:
+    """The freedom a test forbids, as far as can be told: what it rejects comes from what it asks for.
+
+    Several wheats use each freedom, and a test may forbid it for some of them only. So words of the test decide first,
+    and among freedoms with such words the one whose wheats are most nearly those rejected. A test that rejects the
+    reference too may be wrong in other ways: then only words count (docs/decisions/0114).
+    """
+    if judged.flaky:
+        return None
+    rejected = set(judged.rejected)
+    words = tests_ast.words(place.source, place.line)
+
+    def signed(freedom: Freedom) -> bool:
+        return any(fnmatchcase(word, sign) for sign in freedom.signs for word in words)
 
     def likeness(freedom: Freedom) -> float:
         return len(rejected & set(freedom.wheats)) / len(rejected | set(freedom.wheats))
 
-    likest = max(freedoms, key=likeness, default=None)
-    return likest.says if likest is not None and likeness(likest) > 0 else ""
+    possible = [each for each in freedoms if likeness(each) > 0 or (REFERENCE in rejected and signed(each))]
+    likest = max(possible, key=lambda each: (signed(each), likeness(each)), default=None)
+    return None if likest is None or (REFERENCE in rejected and not signed(likest)) else likest
 
 
-def _misprint(errata: Sequence[Erratum], submission: Submission, name: str, line: int) -> str:
+def _misprint(errata: Sequence[Erratum], place: Place) -> str:
     """The misprint that stands in a test, or else in its file, where a constant may hold it."""
-    path = name.partition("::")[0]
-    source = next((file.data for file in submission.tests if file.path == path), b"")
-    starts = (test.line for test in tests_ast.frozen_names(submission.tests) if test.path == path)
-    end = min((start for start in starts if start > line), default=None)
-    literals = tests_ast.number_literals(source)
-    inside = {text for text, at in literals if line <= at and (end is None or at < end)}
+    literals = tests_ast.number_literals(place.source)
+    inside = {text for text, at in literals if place.line <= at <= place.end}
     for numbers in (inside, {text for text, _ in literals}):
         for erratum in errata:
             if erratum.printed in numbers:
@@ -113,25 +145,25 @@ def _misprint(errata: Sequence[Erratum], submission: Submission, name: str, line
 
 def _advice(
     name: str,
-    line: int,
+    place: Place,
     judged: Judgement,
     calibrated: TestSeen,
     own: TestSeen,
-    denied: str,
+    denied: Freedom | None,
     unit: Unit,
-    submission: Submission,
 ) -> str:
     """Which test to look at, why, and what to do; nothing in it was said beside the reference."""
-    title = name if line else wording.UNNAMED_TEST
-    if any(file.path == name for file in submission.tests):
+    title = name if place.line else wording.UNNAMED_TEST
+    rejects_reference = REFERENCE in judged.rejected
+    if name == place.file:
         text = wording.did_not_load(name)
     else:
-        text = wording.rejection(title, judged.passed, judged.total, judged.flaky, line)
+        text = wording.rejection(title, judged.passed, judged.total, judged.flaky, place.file, place.line)
     if calibrated.cause is not None:
         text += f" {wording.without_seen(calibrated.cause).message}"
-    if denied:
-        text += wording.denies(denied)
-    if REFERENCE in judged.rejected:
-        text += _misprint(unit.errata, submission, name, line)
+    misprint = _misprint(unit.errata, place) if rejects_reference else ""
+    if denied is not None and not misprint:
+        text += wording.may_deny(denied.says) if rejects_reference else wording.denies(denied.says)
+    text += misprint
     told = own.cause is not None and own.message == own.cause.message and own.message in text
     return text + (wording.said_on_own_code(own.message) if own.failing and own.message and not told else "")

@@ -57,11 +57,12 @@ class Wheat:
 
 @dataclass(frozen=True)
 class Freedom:
-    """Something the contract leaves open, and the wheats that use it."""
+    """Something the contract leaves open, the wheats that use it, and words of a test that is likely to deny it."""
 
     id: str
     says: str
     wheats: tuple[str, ...]
+    signs: tuple[str, ...] = ()  # as patterns of fnmatch
 
 
 @dataclass(frozen=True)

@@ -1,53 +1,77 @@
 """A whole report and a reader's role arrive; the report as that reader may see it leaves. Pure.
 
-Students' tests run beside the reference, so whatever text they produce there could carry the reference's source out.
-A student therefore sees of those runs: names that stand in the uploaded files, outcomes, and our own words. Text from
-runs on the student's own code is theirs already. Teachers see everything (docs/decisions/0052-what-students-see.md).
+Students' tests run beside the reference, so whatever they can choose there could carry the reference's source out:
+texts, but also numbers, seconds and the order of names. A student therefore sees of those runs: names that stand in the
+uploaded files, in their order; outcomes; and our own words. What comes from runs on the student's own code is theirs
+already. Teachers see everything (docs/decisions/0052-what-students-see.md). How each field is treated is listed, and
+held against this module, in tests/grader/test_views.py.
 """
 
-from grader.reasons import INVALID_NAMED
-from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart
-from grader.wording import without_seen
+from collections.abc import Mapping
+
+from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart, Timing
+from grader.wording import INVALID_NAMED, without_seen
 
 ROLES_THAT_SEE_ALL = ("teacher", "admin")
+
+OWN_PHASES = ("sandbox", "oracle", "course_tests")
+"""phases in which nothing of the student's runs beside code that is not theirs"""
 
 
 def for_role(report: Report, role: str) -> Report:
     """The report for "teacher" or "admin"; for everyone else, also an LMS, which passes it on, a student's."""
     if role in ROLES_THAT_SEE_ALL or report.student_tests is None:
         return report
-    void = any(test.valid is False for test in report.student_tests.tests)
-    own_names = frozenset(test.id for test in report.student_tests.tests if test.line)
+    shown = _shown(report.student_tests)
+    order = {test.id: place for place, test in enumerate(shown)}
+    closed = _is_void(report.student_tests, report.mutation)
     return report.model_copy(
         update={
-            "student_tests": _tests(report.student_tests, own_names, void),
-            "mutation": None if report.mutation is None else _mutation(report.mutation, own_names, void),
+            "student_tests": _tests(report.student_tests, shown, closed),
+            "mutation": None if report.mutation is None else _mutation(report.mutation, order, closed),
+            "timing": _timing(report.timing),
         }
     )
 
 
-def _tests(part: StudentTestsPart, own_names: frozenset[str], void: bool) -> StudentTestsPart:
-    shown = [test for test in part.tests if test.id in own_names]
-    invalid = [test.id for test in shown if test.valid is False][:INVALID_NAMED]
-    tests = tuple(_test(test, void and test.id not in invalid) for test in shown)
-    seconds = round(part.baselines.cpu_seconds, 1)  # measured beside the reference, so only roughly
-    baselines = part.baselines.model_copy(update={"correct": (), "broken": None, "cpu_seconds": seconds})
-    return part.model_copy(update={"tests": tests, "baselines": baselines})
+def _is_void(tests: StudentTestsPart, mutation: MutationPart | None) -> bool:
+    """Whether the suite has no score whatever it caught."""
+    invalid = any(test.valid is False for test in tests.tests)
+    return invalid or (mutation is not None and mutation.score < mutation.score_if_valid)
+
+
+def _shown(part: StudentTestsPart) -> tuple[StudentTestPart, ...]:
+    """Tests that stand in the files; files themselves only if they are named as invalid or fail on the own code."""
+    written = [test for test in part.tests if test.line]
+    named = [test.id for test in written if test.valid is False][:INVALID_NAMED]
+    return tuple(test for test in written if test.id != test.file or test.id in named or test.own_code.failing)
+
+
+def _tests(part: StudentTestsPart, shown: tuple[StudentTestPart, ...], closed: bool) -> StudentTestsPart:
+    named = [test.id for test in shown if test.valid is False][:INVALID_NAMED]
+    tests = tuple(_test(test, closed and test.id not in named) for test in shown)
+    baselines = part.baselines.model_copy(update={"correct": (), "broken": None, "cpu_seconds": None})
+    return part.model_copy(update={"total": len(tests), "tests": tests, "baselines": baselines})
 
 
 def _test(test: StudentTestPart, closed: bool) -> StudentTestPart:
-    """Without what the test said on correct code; closed, also without how it did there and on mutants."""
+    """Without what the test said on correct code, and how often one passed that says nothing; closed, also without how
+    it did there and on mutants."""
     hidden: dict[str, object] = {"rejection": ""}
+    if test.valid is None:
+        hidden |= {"correct_runs": None}
     if closed:
         hidden |= {"correct_runs": None, "flaky": None, "valid": None, "advice": "", "denies": "", "kills": ()}
     return test.model_copy(update=hidden)
 
 
-def _mutation(part: MutationPart, own_names: frozenset[str], void: bool) -> MutationPart:
+def _mutation(part: MutationPart, order: Mapping[str, int], closed: bool) -> MutationPart:
     mutants = tuple(
         mutant.model_copy(
             update={
-                "killed_by": () if void else tuple(name for name in mutant.killed_by if name in own_names),
+                "killed_by": ()
+                if closed
+                else tuple(sorted(order.keys() & set(mutant.killed_by), key=order.__getitem__)),
                 "detail": "",
                 "cause": _plain(mutant.cause),
             }
@@ -59,3 +83,9 @@ def _mutation(part: MutationPart, own_names: frozenset[str], void: bool) -> Muta
 
 def _plain(cause: Cause | None) -> Cause | None:
     return None if cause is None else without_seen(cause)
+
+
+def _timing(timing: Timing) -> Timing:
+    """To the second, which whoever waits for the report sees anyway."""
+    own = {phase: seconds for phase, seconds in timing.phases.items() if phase in OWN_PHASES}
+    return timing.model_copy(update={"phases": own, "total": float(round(timing.total))})

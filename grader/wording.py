@@ -12,6 +12,8 @@ from grader.report import Cause
 from sandbox.records import Ending, EndingKind, Limits, Resource
 
 NAME_SHOWN_CHARS = 120
+INVALID_NAMED = 3
+"""how many tests that reject correct code a student is told at once"""
 
 
 def shown(name: str) -> str:
@@ -445,23 +447,29 @@ def course_tests_failed(passed: int, total: int, names: Sequence[str]) -> str:
 UNNAMED_TEST = "a test whose name is made while it runs, or comes from another file,"
 
 
-def rejects_correct_code(names: Sequence[str], more: int) -> str:
+def rejects_correct_code(names: Sequence[str], *, more: bool) -> str:
     return (
         f"{_subject(names, more, 'rejects', 'reject')} correct code, so your tests get no score. "
         "A test must accept every correct implementation."
     )
 
 
-def _subject(names: Sequence[str], more: int, one: str, many: str) -> str:
-    """'a, b and 5 more reject': the named ones, how many there are besides, and the verb."""
+def _subject(names: Sequence[str], more: bool, one: str, many: str) -> str:
+    """'a, b and others reject': the named ones, whether there are more, and the verb. How many is not said: code that
+    runs beside the reference could choose the number."""
     if not names:
-        return f"{_count(more, 'test')} of yours {one if more == 1 else many}"
-    listing = listed(names, len(names)) + (f" and {more} more" if more else "")
-    return f"{listing} {one if len(names) + more == 1 else many}"
+        return f"Tests of yours whose names are made while they run {many}"
+    return f"{_with_others(names, more)} {one if len(names) == 1 and not more else many}"
 
 
-def rejection(name: str, passed: int, total: int, flaky: bool, line: int) -> str:
-    place = f"{shown(name)} (line {line})" if line else shown(name)
+def _with_others(names: Sequence[str], more: bool) -> str:
+    return listed(names, len(names)) + (" and others" if more else "")
+
+
+def rejection(name: str, passed: int, total: int, flaky: bool, file: str, line: int) -> str:
+    """`file` and `line` say where the test stands; `file` is left out if the name begins with it."""
+    where = f"line {line}" if name.startswith(f"{file}::") else f"line {line} of {shown(file)}"
+    place = f"{shown(name)} ({where})" if line else shown(name)
     if flaky:
         return (
             f"{place} passes and fails on the same correct code. "
@@ -472,6 +480,10 @@ def rejection(name: str, passed: int, total: int, flaky: bool, line: int) -> str
 
 def denies(says: str) -> str:
     return f" The contract leaves this open: {says}"
+
+
+def may_deny(says: str) -> str:
+    return f" It may ask for more than the contract does: {says}"
 
 
 def misprint(printed: str, correct: str, note: str) -> str:
@@ -486,14 +498,15 @@ def did_not_load(path: str) -> str:
     return f"{shown(path)} cannot be loaded by pytest on correct code, so none of its tests ran."
 
 
-def files_not_loaded(paths: Sequence[str]) -> str:
+def files_not_loaded(paths: Sequence[str], *, more: bool) -> str:
+    what = _with_others(paths, more) if paths else "your tests"
     return (
-        f"pytest cannot load {listed(paths) or 'your tests'} on correct code, so your tests get no score. "
+        f"pytest cannot load {what} on correct code, so your tests get no score. "
         "Run pytest yourself, and correct what it says."
     )
 
 
-def flaky_tests(names: Sequence[str], more: int) -> str:
+def flaky_tests(names: Sequence[str], *, more: bool) -> str:
     return (
         f"{_subject(names, more, 'passes and fails', 'pass and fail')} on the same correct code, "
         "so your tests get no score. Fix every seed."
@@ -507,6 +520,9 @@ def own_tests_fail(names: Sequence[str]) -> str:
     )
 
 
+OWN_TESTS_FAIL_TOO = (
+    "Tests of yours fail on your own code too. Correct those that reject correct code first, then look at these."
+)
 OWN_TESTS_NOT_RUN = "Your tests could not be run to their end on your own code."
 NO_TESTS = "There is no test to run. Write functions named test_... in files named test_....py."
 ALL_SKIPPED = "Every test was skipped or marked xfail, so nothing was tested. Remove the marks."
@@ -516,8 +532,8 @@ NO_FAILURE_SEEN = (
 )
 
 
-def too_many_tests(count: int, most: int) -> str:
-    return f"{count} tests are more than the limit of {most}. Keep those that tell right from wrong code."
+def too_many_tests(most: int) -> str:
+    return f"There are more tests than the limit of {most}. Keep those that tell right from wrong code."
 
 
 def over_time_budget(budget: float) -> str:

@@ -93,7 +93,7 @@ class SimulatedSuite:
     "test_a[x]"). What is not in it passes, and fails on the broken unit. `file_errors` names variants on which the
     file cannot be collected, `class_errors` those on which a class of a name made while running cannot,
     `ends_at_import` how the whole run ends on a variant. `made_beside` are tests made while running, on all code but
-    the student's."""
+    the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes."""
 
     unit: Unit
     tests: tuple[str, ...]
@@ -101,6 +101,8 @@ class SimulatedSuite:
     file_errors: frozenset[str] = frozenset()
     class_errors: frozenset[str] = frozenset()
     made_beside: tuple[str, ...] = ()
+    backwards_beside: bool = False
+    seconds_beside: float = 0.001
     ends_at_import: Mapping[str, EndingKind] = field(default_factory=dict)
     test_seconds: float = 0.001
     random: Random = field(default_factory=lambda: Random(7))
@@ -151,8 +153,11 @@ class SimulatedSuite:
         return self.random.choice((Act.PASS, Act.FAIL)) if act is Act.FLAKY else act
 
     def _suite(self, run: Run, variant: str, words: str) -> RunResult:
-        made = () if variant == "own" else self.made_beside
-        acts = {f"{self.file}::{test}": self._act(variant, test) for test in (*self.tests, *made)}
+        beside = variant != "own"
+        tests = (*self.tests, *self.made_beside) if beside else self.tests
+        tests = tests[::-1] if beside and self.backwards_beside else tests
+        seconds = self.seconds_beside if beside else self.test_seconds
+        acts = {f"{self.file}::{test}": self._act(variant, test) for test in tests}
         acts = {item: act for item, act in acts.items() if act is not Act.ABSENT}
         items: list[TestItem] = []
         ending = Ending(EndingKind.COMPLETE)
@@ -165,7 +170,7 @@ class SimulatedSuite:
                 ending = Ending(ENDS_RUN[act], item, limit if timed else None, 9.0, words)
                 break
             told = "" if act is Act.PASS else f"AssertionError: {words}"
-            items.append(TestItem(item, OUTCOMES[act], self.test_seconds, told, f"{words}:3" if told else ""))
+            items.append(TestItem(item, OUTCOMES[act], seconds, told, f"{words}:3" if told else ""))
             if run.suite.stop_at_first_failure and act in (Act.FAIL, Act.ERROR):
                 break
         used = sum(item.seconds for item in items)

@@ -119,7 +119,8 @@ FILES = {
     "s09\tZ2\tsemantic\tscale\t1\tmaybe\tof another unit\t\n",
     "course/mutants/Z1/s01.patch": PATCH,
     "course/wheats/Z1/w01_other.py": REFERENCE.replace("x * self.factor", "self.factor * x"),
-    "course/wheats/Z1/freedoms.md": "# Left open\n\n## order\nwheats: w01\nsays: The order of factors\nis free.\n",
+    "course/wheats/Z1/freedoms.md": "# Left open\n\n## order\nwheats: w01\nsays: The order of factors\nis free.\n"
+    "signs: ==all, _[a-z]*\n",
     "tinyllm/demo/double.py": REFERENCE,
     "tinyllm/demo/base.py": "from tinyllm.demo import deep\n\n\nclass Base:\n    def __call__(self, x):\n"
     "        return self.forward(x)\n",

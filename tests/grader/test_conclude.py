@@ -86,10 +86,10 @@ def test_only_survivors_are_hinted(small: Unit) -> None:
     assert [mutant.hint for mutant in report.mutation.mutants] == ["", "hint m2"]
 
 
-def test_three_tests_that_reject_correct_code_are_named_and_the_others_counted(small: Unit) -> None:
+def test_three_tests_that_reject_correct_code_are_named_and_the_others_not_counted(small: Unit) -> None:
     report = SimulatedSuite(small, TESTS, {"w01": dict.fromkeys(TESTS, Act.FAIL)}).grade()
     message = report.reasons[0].message
-    assert "test_c and 2 more reject" in message and "test_d" not in message
+    assert "test_c and others reject" in message and "test_d" not in message
 
 
 def test_strict_and_flaky_tests_share_the_three_names(small: Unit) -> None:
@@ -168,3 +168,49 @@ def test_a_strict_test_is_told_the_freedom_whose_wheats_are_most_nearly_those_it
     assert told("w01") == narrow.says
     assert told("w01", "w03") == wide.says
     assert told("w04") == ""
+
+
+SIGNED = """\
+def equal(a, b): return (a == b).all()
+
+def test_a(monkeypatch): monkeypatch.setattr(1, 2, 3)
+
+def test_b(): assert equal(1, 2)
+
+def test_c(): hasattr(object(), "_rng")
+
+def test_d(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "rejected", "told"),
+    [
+        ("test_a", ("w01",), "calls"),
+        ("test_b", ("w01",), "rounding"),  # by what it calls, although "calls" has fewer wheats
+        ("test_b", ("w04",), ""),
+        ("test_c", ("w01", "w02", "w03", "w04", "w05"), "private"),
+        ("test_d", ("w01", "w02"), "calls"),  # no word says anything: the most nearly equal wheats
+        ("test_b", ("reference", "w01"), "may rounding"),
+        ("test_c", ("reference",), "may private"),
+        ("test_d", ("reference", "w01"), ""),
+    ],
+)
+def test_words_of_a_strict_test_point_to_the_freedom_it_denies(
+    small: Unit, test: str, rejected: tuple[str, ...], told: str
+) -> None:
+    freedoms = (
+        Freedom("calls", "calls is free", ("w01", "w02"), ("monkeypatch",)),
+        Freedom("rounding", "rounding is free", ("w01", "w02", "w03"), ("==all",)),
+        Freedom("private", "private is free", ("w05",), ("_[a-z]*",)),
+    )
+    suite = SimulatedSuite(replace(small, freedoms=freedoms), TESTS, {each: {test: Act.FAIL} for each in rejected})
+    sent = replace(suite.submission(), tests=(File("test_mine.py", SIGNED.encode()),))
+    part = suite.grade(submission=sent).student_tests
+    assert part is not None
+    [found] = [each for each in part.tests if each.id == f"test_mine.py::{test}"]
+    said = told.removeprefix("may ")
+    assert found.denies == (f"{said} is free" if told == said != "" else "")
+    named = [freedom.id for freedom in freedoms if freedom.says in found.advice]
+    assert named == ([said] if said else [])
+    assert ("may ask for more" in found.advice) == told.startswith("may ")

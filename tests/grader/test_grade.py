@@ -228,14 +228,14 @@ def test_a_hang_on_correct_code_rejects_it_and_the_other_tests_are_still_judged(
 def test_a_suite_over_its_budget_blames_no_single_test(small: Unit) -> None:
     tests = tuple(f"test_{n}" for n in range(4))
     acts = {"reference": {"test_3": Act.HANG}}
-    report = SimulatedSuite(small, tests, acts, test_seconds=small.budget_cpu_seconds / 4).grade()
+    report = SimulatedSuite(small, tests, acts, seconds_beside=small.budget_cpu_seconds / 4).grade()
     assert "over_time_budget" in codes(report) and "rejects_correct_code" not in codes(report)
     assert report.mutation is not None and report.mutation.score == 0.0
 
 
 def test_a_suite_near_its_budget_is_given_time_enough_on_mutants(unit: Unit) -> None:
     slow = replace(a_unit(unit, ["m1"]), budget_cpu_seconds=30.0)
-    suite = SimulatedSuite(slow, ("test_a",), kills_all(slow), test_seconds=25.0)
+    suite = SimulatedSuite(slow, ("test_a",), kills_all(slow), seconds_beside=25.0)
     suite.grade()
     limits = {run.limits.cpu_seconds for variant, run in suite.log if variant == "m1"}
     assert limits == {50.0}

@@ -67,6 +67,7 @@ def test_a_mutant_is_the_patched_reference(unit: Unit) -> None:
 def test_freedoms_name_wheats_by_their_prefix(unit: Unit) -> None:
     (freedom,) = unit.freedoms
     assert (freedom.id, freedom.says, freedom.wheats) == ("order", "The order of factors is free.", ("w01_other",))
+    assert freedom.signs == ("==all", "_[a-z]*")
     assert [wheat.id for wheat in unit.wheats] == ["w01_other"]
 
 
@@ -162,7 +163,7 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
     "wheat of no file": ({"course/wheats/Z1/w02/other.py": "x = 1"}, "wheats/Z1/w02/other.py", 0, "does not stand for"),
     "freedom without wheat": (_replaced(FREEDOMS, "w01", "w09"), "wheats/Z1/freedoms.md", 4, "no such wheat"),
     "freedom without words": (_replaced(FREEDOMS, "says:", "means:"), "wheats/Z1/freedoms.md", 3, "says"),
-    "freedom twice": ({FREEDOMS: FILES[FREEDOMS] * 2}, "wheats/Z1/freedoms.md", 9, "twice"),
+    "freedom twice": ({FREEDOMS: FILES[FREEDOMS] * 2}, "wheats/Z1/freedoms.md", 10, "twice"),
     "test without comment": (_replaced(TESTS, "# KIND: unit\n", ""), "tests/Z1/test_double.py", 10, "KIND"),
     "test with empty comment": (_replaced(TESTS, "# WHY: one more", "# WHY:"), "tests/Z1/test_double.py", 19, "WHY"),
     "comment not directly above": (
@@ -170,6 +171,10 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
     ),
     "two tests of one name": (_replaced(TESTS, "test_zero", "test_twice"), "tests/Z1/test_double.py", 19, "already"),
     "two files, one name": ({"course/tests/Z1/test_more.py": COURSE_TEST}, "tests/Z1/test_more.py", 11, "already"),
+    "test in a class": (
+        {TESTS: COURSE_TEST + "\n\nclass TestMore:\n    def test_more(self): ...\n"},
+        "tests/Z1/test_double.py", COURSE_TEST.count("\n") + 4, "test_more stands in the class TestMore",
+    ),
     "unknown mutant": (_replaced(TESTS, "# CATCHES: s01", "# CATCHES: s02"), "tests/Z1/test_double.py", 0, "s02"),
     "tests with a fault": ({TESTS: "def test_x(:\n"}, "tests/Z1/test_double.py", 1, "cannot read"),
     "no tests": ({TESTS: "x = 1\n"}, "modules/Z1.toml", 11, "no test"),
