@@ -94,7 +94,12 @@ def authenticate(connection: sa.Connection, secret: str, now: float) -> Account 
 
 def find_by_secret(connection: sa.Connection, secret: str) -> Account | None:
     """The account of a token, also when it is revoked or expired."""
-    row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest_of(secret))).one_or_none()
+    return find_by_digest(connection, digest_of(secret))
+
+
+def find_by_digest(connection: sa.Connection, digest: str) -> Account | None:
+    """The account of the token with this digest, also when it is revoked or expired."""
+    row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest)).one_or_none()
     return _account(row) if row is not None else None
 
 

@@ -1,5 +1,8 @@
 """The fields of a submission's form go in; whom it is for, and what intake makes of its files, come out, or Problem."""
 
+from dataclasses import dataclass
+
+from grader.digest import digest_of
 from grader.errors import Rejected
 from grader.intake import take_in
 from grader.submission import Submission
@@ -10,11 +13,41 @@ from service.problems import Problem
 from service.upload import Form
 
 NAME_CHARS = 128
+TEXT_FIELDS = ("student", "course", "receipt")
+DEFAULT_COURSE = "default"
 
 
-def student(account: Account, form: Form) -> str | None:
-    """Whom the submission is for; raises Problem 403 if that is not the caller's to say."""
-    named = one_field(form, "student") or None
+@dataclass(frozen=True)
+class Post:
+    """What was sent, as far as it can be told without the database. `named` is the student's name in the form."""
+
+    unit: Unit
+    submission: Submission
+    course: str
+    named: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same fields and files, however the files were packed."""
+        parts = {"unit": self.unit.id, "course": self.course, "student": self.named, "files": self.submission.digest}
+        return digest_of((name, text.encode()) for name, text in parts.items())
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The text fields with which the same is sent again."""
+        course = "" if self.course == DEFAULT_COURSE else self.course
+        return {name: text for name, text in (("student", self.named), ("course", course)) if text}
+
+
+def read(unit: Unit, form: Form, curl: str) -> Post:
+    """What the form holds; raises Problem 422."""
+    named, course = one_field(form, "student"), one_field(form, "course") or DEFAULT_COURSE
+    return Post(unit, taken_in(unit, form, curl), course, named)
+
+
+def student(account: Account, name: str) -> str | None:
+    """Whom the submission is for; `name` is the form's. Raises Problem 403 if that is not the caller's to say."""
+    named = name or None
     if account.names_students:
         return named
     if named not in (None, account.student):
@@ -22,7 +55,7 @@ def student(account: Account, form: Form) -> str | None:
     return account.student
 
 
-def one_field(form: Form, name: str) -> str:
+def one_field(form: Form, name: str, most_chars: int = NAME_CHARS) -> str:
     """The field's only value, '' without one; raises Problem 422 for a file, several values or odd characters."""
     if name in form.files:
         raise Problem(422, "field_is_file", wording.field_is_file(name))
@@ -30,8 +63,8 @@ def one_field(form: Form, name: str) -> str:
     if len(values) > 1:
         raise Problem(422, "repeated_field", wording.field_repeated(name))
     value = values[0].strip() if values else ""
-    if len(value) > NAME_CHARS or not value.isprintable():
-        raise Problem(422, "invalid_field", wording.field_invalid(name, NAME_CHARS))
+    if len(value) > most_chars or not value.isprintable():
+        raise Problem(422, "invalid_field", wording.field_invalid(name, most_chars))
     return value
 
 
@@ -45,7 +78,7 @@ def taken_in(unit: Unit, form: Form, curl: str) -> Submission:
     if missing:
         code = "no_tests_sent" if missing == ["tests"] else "missing_file"  # as intake names them
         raise Problem(422, code, wording.file_missing(missing, curl), curl=curl)
-    unknown = set(form.files) - {*stems, "tests"} | set(form.fields) - {"student", "course"}
+    unknown = set(form.files) - {*stems, "tests"} | set(form.fields) - set(TEXT_FIELDS)
     if unknown:
         raise Problem(422, "unknown_field", wording.field_unknown(sorted(unknown), curl), curl=curl)
     for stem in stems:

@@ -44,17 +44,19 @@ def course_exists(connection: sa.Connection, course: str) -> bool:
 
 def add(
     connection: sa.Connection,
-    queue: Queue,
+    queue: Queue | None,
     submission: Submission,
     *,
     course: str,
     student: str | None,
     token: str,
     now: float,
+    received_at: float | None = None,
     counted: bool = True,
 ) -> Stored:
     """Store a submission, its files and its first run, and enqueue it: all of it, or nothing if that fails.
 
+    `queue` None: the caller ends the run in the same transaction. `received_at`: if that was before `now`.
     `counted`: it uses one of the student's attempts, see service/limits.py.
     """
     stored = Stored(
@@ -63,7 +65,7 @@ def add(
         course=course,
         student=student,
         token=token,
-        received_at=now,
+        received_at=now if received_at is None else received_at,
         digest=submission.digest,
         notes=submission.notes,
         run=new_id(),
@@ -76,7 +78,7 @@ def add(
             course=course,
             student=student,
             token=token,
-            received_at=now,
+            received_at=stored.received_at,
             stored_at=now,
             digest=stored.digest,
             counted=counted,
@@ -99,7 +101,8 @@ def add(
             total=0,
         )
     )
-    queue.submit(connection, stored.run, priority)
+    if queue is not None:
+        queue.submit(connection, stored.run, priority)
     return stored
 
 
