@@ -14,6 +14,7 @@ from sandbox.records import CollectionError, Ending, EndingKind, ItemOutcome, Li
 
 STANDING_LIMITS = Limits()  # those that planning leaves as they are: memory, processes, disk, files
 OUT_OF_TIME = (EndingKind.CPU_TIME, EndingKind.NO_PROGRESS)
+COSTLY = (*OUT_OF_TIME, EndingKind.MEMORY)  # to come to again: a test that has ended so once cannot pass any more
 
 _OUTCOMES = {
     ItemOutcome.PASSED: Outcome.PASSED,

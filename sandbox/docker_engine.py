@@ -11,6 +11,7 @@ import queue
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,11 +26,11 @@ from docker.types import LogConfig, Ulimit  # type: ignore[import-untyped]
 from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
 from sandbox.records import Environment, Limits, Module
 from sandbox.session import StationSession
-from sandbox.station import Loss, Lost, SocketLine, Station
+from sandbox.station import SOURCES, Loss, Lost, SocketLine, Station
 from sandbox.wire import WireError
 
 SECCOMP = Path(__file__).parent / "seccomp.json"
-IMAGE = "autograder-sandbox:latest"
+IMAGE = f"autograder-sandbox:{SOURCES}"  # by the sources in it, so that two versions can share an engine
 LABEL = "autograder.sandbox"
 BOOT_LABEL = "autograder.boot"
 OWNER_LABEL = "autograder.owner"
@@ -70,6 +71,7 @@ class DockerSandbox:
             refuse_unknown_runtime(self._client, runtime)
         self._options = options(self._image_id, jobs, memory_bytes, ceiling, runtime)
         reap(self._client)
+        self._events = MemoryEvents(self._client)
         self._pool = Pool(self._open, pool_size)
         atexit.register(self.close)
 
@@ -84,6 +86,7 @@ class DockerSandbox:
     def close(self) -> None:
         """Remove the pool's containers. Sessions that are open keep theirs until they end."""
         self._pool.close()
+        self._events.close()
         atexit.unregister(self.close)
         if self._client_is_ours:
             self._client.close()
@@ -98,7 +101,7 @@ class DockerSandbox:
         return Environment("docker", self._image_id, **asdict(station.versions))
 
     def _open(self) -> Station:
-        line = start_container(self._client, self._options)
+        line = start_container(self._client, self._options, self._events.of)
         try:
             return Station(line)
         except WireError as error:
@@ -109,6 +112,43 @@ class DockerSandbox:
         except BaseException:
             line.close()
             raise
+
+
+class MemoryEvents:
+    """Counts what the engine says of memory that ran out, by container of this process; a thread listens.
+
+    The engine says so whatever its cgroup version. It is evidence where the supervisor has no file to read, and when
+    a container is lost.
+    """
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+        self._counts: Counter[str] = Counter()
+        self._stream: Any = None
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="sandbox-memory-events", daemon=True)
+        self._thread.start()
+
+    def of(self, container_id: str) -> int:
+        return self._counts[container_id]
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._stream is not None:
+            with contextlib.suppress(*ENGINE_ERRORS):
+                self._stream.close()
+        self._thread.join(EXIT_SECONDS)  # over ssh a stream cannot be closed; then it ends with this process
+
+    def _listen(self) -> None:
+        wanted = {"event": "oom", "label": f"{OWNER_LABEL}={owner_of(os.getpid())}"}
+        while not self._closing.is_set():
+            with contextlib.suppress(*ENGINE_ERRORS):
+                self._stream = self._client.api.events(filters=wanted, decode=True)
+                if self._closing.is_set():
+                    self._stream.close()
+                for event in self._stream:
+                    self._counts[event["Actor"]["ID"]] += 1
+            self._closing.wait(RETRY_SECONDS)
 
 
 class Pool:
@@ -235,7 +275,9 @@ def refuse_unknown_runtime(client: docker.DockerClient, runtime: str) -> None:
         )
 
 
-def start_container(client: docker.DockerClient, container: dict[str, Any]) -> "DockerLine":
+def start_container(
+    client: docker.DockerClient, container: dict[str, Any], memory_events_of: Callable[[str], int]
+) -> "DockerLine":
     """Raises EngineFailed if the engine refuses any step."""
     api = client.api
     try:
@@ -250,18 +292,21 @@ def start_container(client: docker.DockerClient, container: dict[str, Any]) -> "
     except ENGINE_ERRORS as error:
         remove(client, created)
         raise EngineFailed(f"the engine did not start a container: {error}") from error
-    return DockerLine(client, created, attached)
+    return DockerLine(client, created, attached, memory_events_of)
 
 
 class DockerLine(SocketLine):
     """The attached stdin, stdout and stderr of a container."""
 
-    def __init__(self, client: docker.DockerClient, container_id: str, attached: Any) -> None:
+    def __init__(
+        self, client: docker.DockerClient, container_id: str, attached: Any, memory_events_of: Callable[[str], int]
+    ) -> None:
         self._client = client
         self._id = container_id
         self._attached = attached  # holds the connection open
         self._buffer = bytearray()
         self._log = b""
+        self._memory_events_of = memory_events_of
         super().__init__(getattr(attached, "_sock", attached), self._stdout_of)
 
     def _stdout_of(self, data: bytes) -> bytes:
@@ -280,6 +325,9 @@ class DockerLine(SocketLine):
                 self._log = (self._log + part)[-LOG_BYTES:]
         return result
 
+    def memory_events(self) -> int:
+        return self._memory_events_of(self._id)
+
     def kill(self) -> None:
         with contextlib.suppress(*ENGINE_ERRORS):
             self._client.api.kill(self._id)
@@ -291,7 +339,7 @@ class DockerLine(SocketLine):
         state = self._state_at_exit()
         remove(self._client, self._id)
         text = f"exit {state.get('ExitCode')}: {self._log.decode('utf-8', 'replace')}"
-        return Loss(bool(state.get("OOMKilled")), text)
+        return Loss(bool(state.get("OOMKilled") or self.memory_events()), text)
 
     def _state_at_exit(self) -> dict[str, Any]:
         """The container's own end, if it comes soon: what it died of must be read before it is removed."""

@@ -17,7 +17,8 @@ GOOD_STATUS = frozenset({0, 1, 5})  # pytest: all passed, some failed, none coll
 @dataclass(frozen=True)
 class Evidence:
     """What the supervisor saw. `reason` is its own reason to end the run, or ""; `status` the exit code, or minus the
-    number of a signal."""
+    number of a signal. `oom`: the container's memory ran out meanwhile; where the supervisor could not know
+    (`oom_known`), the engine did. `alone`: no other run was beside it."""
 
     status: int
     reason: str = ""
@@ -28,6 +29,7 @@ class Evidence:
     peak_processes: int = 0
     disk_full: bool = False
     oom: bool = False
+    oom_known: bool = True
     alone: bool = True
 
 
@@ -36,7 +38,7 @@ def ending_of(
 ) -> Ending:
     item = decoded.running
     whole = whole_record(decoded, stop_at_first_failure)
-    if evidence.reason and not (whole and evidence.status == 0):
+    if evidence.reason not in ("", EndingKind.MEMORY) and not (whole and evidence.status == 0):
         kind = EndingKind(evidence.reason)
         if kind is EndingKind.NO_PROGRESS and evidence.cpu_seconds >= BUSY_SHARE * evidence.seen:
             return Ending(EndingKind.CPU_TIME, item, limits.cpu_seconds, evidence.cpu_seconds)

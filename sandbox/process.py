@@ -84,6 +84,9 @@ class ProcessLine(SocketLine):
         theirs.close()
         super().__init__(ours)
 
+    def memory_events(self) -> int:
+        return 0
+
     def kill(self) -> None:
         # End of file tells the supervisor to end its runs, which are in sessions of their own, and itself.
         with contextlib.suppress(OSError):

@@ -8,7 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 
 from sandbox.answers import decode_answers
@@ -22,16 +22,19 @@ from sandbox.wire import Header, WireError, expect
 
 LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 20.0
+EVENT_SECONDS = 0.1  # by which an engine's event may come after the result it concerns
 LOSSES_ALONE = 2
 PARTS = 6  # head and tail of record, stdout and stderr
 
 
 @dataclass(frozen=True)
 class Flight:
-    """A run that is being made: which, and when silence about it means that the place is lost."""
+    """A run that is being made: which, when silence about it means that the place is lost, and how often the engine
+    had said before it that memory ran out."""
 
     index: int
     until: float
+    memory_events: int
 
 
 class StationSession:
@@ -49,6 +52,7 @@ class StationSession:
         self._preload = tuple(preload)
         self.jobs = jobs
         self._deadline = time.monotonic() + deadline_seconds
+        self.narrow = False  # one run at a time
         self._cancelled = False
         self._seq = count(1)
         self._station: Station | None = None
@@ -76,9 +80,15 @@ class StationSession:
 
     def start(self, index: int, run: Run, package: bytes) -> tuple[int, Flight]:
         """Hand a run over; returns its number on the wire."""
-        seq, left = next(self._seq), self.left_seconds()
-        self._ready_station().send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left))
-        return seq, Flight(index, time.monotonic() + min(run.limits.wall_seconds, left) + GRACE_SECONDS)
+        seq, left, station = next(self._seq), self.left_seconds(), self._ready_station()
+        events = station.line.memory_events()
+        station.send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left))
+        return seq, Flight(index, time.monotonic() + min(run.limits.wall_seconds, left) + GRACE_SECONDS, events)
+
+    def memory_ran_out(self, flight: Flight) -> bool:
+        """Whether the engine says so of the time since this run began."""
+        time.sleep(EVENT_SECONDS)
+        return self._ready_station().line.memory_events() > flight.memory_events
 
     def receive(self, until: float) -> tuple[Header, bytes]:
         return self._ready_station().receive("result", until)
@@ -154,10 +164,12 @@ class Batch:
                 self._keep(index, RunResult(self._runs[index].id, Ending(EndingKind.DEADLINE)))
             self._waiting.clear()
             self._alone.clear()
-        while self._waiting and len(self._flying) < self._session.jobs:
+        if self._alone:  # first, because what becomes of them says how the others are best made
+            if not self._flying:
+                self._start(self._alone)
+            return
+        while self._waiting and len(self._flying) < (1 if self._session.narrow else self._session.jobs):
             self._start(self._waiting)
-        if self._alone and not self._flying:
-            self._start(self._alone)
 
     def _start(self, queue: deque[int]) -> None:
         index = queue[0]
@@ -171,7 +183,11 @@ class Batch:
             flight = self._flying[seq]
         except (WireError, KeyError) as error:
             raise Lost(f"not a result: {error}") from error
+        if not evidence.oom_known:
+            evidence = replace(evidence, oom=self._session.memory_ran_out(flight))
         del self._flying[seq]
+        if evidence.alone:
+            self._session.narrow = evidence.oom  # the next would run out as well, and then be made again: one at a time
         if evidence.oom and not evidence.alone:
             self._alone.append(flight.index)  # memory ran out, and it cannot be told through whose doing
         else:
@@ -215,6 +231,7 @@ def evidence_of(header: Header, body: bytes) -> tuple[int, Evidence, tuple[bytes
         peak_processes=int,
         disk_full=bool,
         oom=bool,
+        oom_known=bool,
         alone=bool,
         totals=list,
         parts=list,

@@ -44,6 +44,10 @@ class Line(Protocol):
         """At least one byte; raises Lost if none comes by then or none can come any more."""
         ...
 
+    def memory_events(self) -> int:
+        """How often the engine has said by now that memory ran out behind this line."""
+        ...
+
     def kill(self) -> None:
         """End the supervisor at once; any thread may."""
         ...

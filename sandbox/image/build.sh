@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the sandbox image, tagged autograder-sandbox:<digest of its inputs> and :latest. Does nothing when the image
-# of these inputs is there. BASE names another base image.
+# Builds the sandbox image, tagged autograder-sandbox:<digest of its inputs> and, for those that look for it,
+# :<digest of the sources in it>. Does nothing when the image of these inputs is there. BASE names another base image.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -27,9 +27,13 @@ digest() {
 }
 
 tag="autograder-sandbox:$(digest)"
+sources="$(cd "$(dirname "$package")" && "${PYTHON:-python3}" -B -c '
+from pathlib import Path
+from sandbox.wire import source_digest
+print(source_digest(Path("sandbox")))')"
 
 if docker image inspect "$tag" >/dev/null 2>&1; then
-    docker tag "$tag" autograder-sandbox:latest
+    docker tag "$tag" "autograder-sandbox:$sources"
     echo "image: $tag is there already"
     exit 0
 fi
@@ -53,5 +57,5 @@ if ! docker build --force-rm --network none --build-arg "BASE=$base" --tag "$tag
     tail -n 30 "$context/build.log" >&2
     exit 1
 fi
-docker tag "$tag" autograder-sandbox:latest
+docker tag "$tag" "autograder-sandbox:$sources"
 echo "image: $tag is ready"

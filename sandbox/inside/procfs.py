@@ -49,9 +49,12 @@ def read_process(pid: int) -> Process | None:
     )
 
 
-def oom_kills() -> int:
-    """How many processes of this container the kernel has ended for memory; 0 where it cannot be known."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")  # of cgroup v2, of v1
+
+
+def oom_kills() -> int | None:
+    """How many processes of this container the kernel has ended for memory; None where no file says."""
+    for path in OOM_FILES:
         try:
             with open(path, "rb") as file:
                 for line in file:
@@ -60,4 +63,4 @@ def oom_kills() -> int:
                         return int(value)
         except (OSError, ValueError):
             continue
-    return 0
+    return None

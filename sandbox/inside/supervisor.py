@@ -60,12 +60,16 @@ class Active:
     stdout: Capture
     stderr: Capture
     began: float = field(default_factory=time.monotonic)
-    oom_before: int = field(default_factory=oom_kills)
+    oom_before: int | None = field(default_factory=oom_kills)
     alone: bool = True
     reason: str = ""
     seen: float = 0.0
     cpu_seconds: float = 0.0
     peak_processes: int = 0
+
+    def memory_ran_out(self, kills: int | None) -> bool:
+        """Whether the kernel has ended a process of this container for memory since the run began."""
+        return kills is not None and self.oom_before is not None and kills > self.oom_before
 
     @property
     def captures(self) -> tuple[Capture, Capture, Capture]:
@@ -242,11 +246,11 @@ class Supervisor:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:  # orphans of runs are ours to bury
                 pass
-        snapshot = tuple(processes())
+        snapshot, kills = tuple(processes()), oom_kills()
         for run in tuple(self._active.values()):
-            self._watch_run(run, snapshot)
+            self._watch_run(run, snapshot, kills)
 
-    def _watch_run(self, run: Active, snapshot: Sequence[Process]) -> None:
+    def _watch_run(self, run: Active, snapshot: Sequence[Process], kills: int | None) -> None:
         members = self._confinement.members(run.tenant, snapshot)
         count = sum(process.threads for process in members)
         run.peak_processes = max(run.peak_processes, count)
@@ -258,7 +262,10 @@ class Supervisor:
             if run.cpu_seconds >= limits["cpu_seconds"]
             else ("no_progress", now - run.began, limits["wall_seconds"])
         )
-        if count > limits["processes"] or (late[1] >= late[2] and count == limits["processes"]):
+        if run.memory_ran_out(kills):
+            # Whatever it does from here on says nothing of its tests. Ended now, its record names the test that runs.
+            self._end(run, "memory", 0.0)
+        elif count > limits["processes"] or (late[1] >= late[2] and count == limits["processes"]):
             self._end(run, "processes", count)
         elif late[1] >= late[2]:
             self._end(run, late[0], late[1])
@@ -284,6 +291,7 @@ class Supervisor:
             if capture.fd >= 0:
                 self._close(capture.fd)
         del self._active[run.seq]
+        kills = oom_kills()
         self._free.append(run.tenant.slot)
         parts = [part for capture in run.captures for part in (capture.head, capture.tail)]
         self._say(
@@ -298,7 +306,8 @@ class Supervisor:
             peak_memory_bytes=exit["peak_memory_bytes"],
             peak_processes=run.peak_processes,
             disk_full=disk_full,
-            oom=oom_kills() > run.oom_before,
+            oom=run.memory_ran_out(kills),
+            oom_known=kills is not None,
             alone=run.alone,
             totals=[capture.total for capture in run.captures],
             parts=[len(part) for part in parts],

@@ -46,6 +46,7 @@ class Act(Enum):
     XFAIL = auto()
     HANG = auto()
     SLEEP = auto()
+    EXHAUST = auto()  # the container's memory
     EXIT = auto()
     CRASH = auto()
     FLAKY = auto()
@@ -55,6 +56,7 @@ class Act(Enum):
 ENDS_RUN = {
     Act.HANG: EndingKind.CPU_TIME,
     Act.SLEEP: EndingKind.NO_PROGRESS,
+    Act.EXHAUST: EndingKind.MEMORY,
     Act.EXIT: EndingKind.EARLY_EXIT,
     Act.CRASH: EndingKind.SIGNAL,
 }

@@ -319,13 +319,16 @@ def test_smoke_tests_run_first_and_stand_first(small: Unit) -> None:
     ]
 
 
-def test_a_course_test_that_hangs_does_not_cost_its_time_again(small: Unit) -> None:
-    suite = SimulatedSuite(small, ("test_a",), {"course": {"test_zero": Act.HANG}})
+@pytest.mark.parametrize("act, outcome", [(Act.HANG, Outcome.TIMEOUT), (Act.EXHAUST, Outcome.ERROR)])
+def test_a_course_test_that_hangs_or_takes_all_memory_does_not_cost_that_again(
+    small: Unit, act: Act, outcome: Outcome
+) -> None:
+    suite = SimulatedSuite(small, ("test_a",), {"course": {"test_zero": act}})
     report = suite.grade()
     assert report.course_tests is not None
     assert {test.id: test.outcome for test in report.course_tests.tests} == {
         "test_twice": Outcome.PASSED,
-        "test_zero": Outcome.TIMEOUT,
+        "test_zero": outcome,
     }
     assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_zero",)) == 1
     assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_twice",)) == small.determinism_runs

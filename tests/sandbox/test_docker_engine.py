@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from sandbox.docker_engine import DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
+from sandbox import docker_engine
+from sandbox.docker_engine import IMAGE, DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
 from sandbox.errors import EngineUnavailable, ImageMissing
 from sandbox.records import EndingKind, ItemOutcome, Resource, Run, RunResult, Session
+from sandbox.wire import source_digest
 
 MakeRun = Callable[..., Run]
 docker_only = pytest.mark.docker
@@ -165,30 +168,47 @@ def test_nothing_is_mounted_or_named_that_tells_of_the_host(session: Session, ru
     assert os.getcwd() not in result.stdout.text
 
 
-@docker_only
-def test_memory_of_a_container_runs_out_only_for_who_takes_it(docker_sandbox: DockerSandbox, run_of: MakeRun) -> None:
-    """Eight processes within their own limits take more than the container has."""
-    hog = """
+HOG = """
 import os, time
+def test_before(): pass
 def test_it():
     for _ in range(8):
         if os.fork() == 0:
             block = bytearray(600 * 2**20)
             for at in range(0, len(block), 4096): block[at] = 1
-            time.sleep(8)
+            time.sleep(SECONDS)
             os._exit(0)
     for _ in range(8): os.wait()
 """
+
+
+@docker_only
+def test_memory_of_a_container_runs_out_only_for_who_takes_it(docker_sandbox: DockerSandbox, run_of: MakeRun) -> None:
+    """Eight processes within their own limits take more than the container has. What they do then is not waited for,
+    and the test that started them is named."""
     beside = "import time\ndef test_it(): time.sleep(1)\n"
     with docker_sandbox.session() as session:
         results = session.run(
             [
-                run_of(hog, id="hog", wall_seconds=20.0),
+                run_of(HOG.replace("SECONDS", "600"), id="hog", wall_seconds=60.0),
                 *(run_of(beside, id=str(number)) for number in range(3)),
             ]
         )
-    assert results[0].ending.kind is EndingKind.MEMORY
+    assert (results[0].ending.kind, results[0].ending.item) == (EndingKind.MEMORY, "test_it.py::test_it")
     assert all(map(passes, results[1:]))
+
+
+@docker_only
+def test_without_files_of_the_cgroup_the_engine_tells_that_memory_ran_out(run_of: MakeRun) -> None:
+    """As on an engine that shows a container other files, or none: its events are the same on all."""
+    with DockerSandbox() as sandbox:
+        sandbox._options["host_config"]["tmpfs"]["/sys/fs/cgroup"] = "ro,size=4k"
+        looks = run_of("import os\ndef test_it(): assert not os.listdir('/sys/fs/cgroup')\n", id="looks")
+        hog = run_of(HOG.replace("SECONDS", "1"), id="hog", wall_seconds=60.0)
+        with sandbox.session() as session:
+            results = [*session.run([looks]), *session.run([hog]), *session.run([looks])]
+    assert results[1].ending.kind is EndingKind.MEMORY
+    assert passes(results[0]) and passes(results[2])
 
 
 @docker_only
@@ -219,6 +239,7 @@ def test_a_container_serves_one_session_and_is_removed(client: docker.DockerClie
             with sandbox.session() as session:
                 assert passes(session.run([run_of("def test_it(): pass\n")])[0])
                 mine = session._station.line._id  # type: ignore[attr-defined]
+                assert not client.api.inspect_container(mine)["Mounts"]  # no volume, nothing of the host
             seen.append(mine)
             assert mine not in containers(client)
         assert len(set(seen)) == 2 and isinstance(before, set)
@@ -279,6 +300,15 @@ def test_without_an_engine_the_error_says_what_to_do() -> None:
 def test_without_the_image_the_error_says_what_to_do(client: docker.DockerClient) -> None:
     with pytest.raises(ImageMissing, match="make setup"):
         DockerSandbox(client, image="autograder-sandbox:no-such-tag")
+
+
+def test_two_versions_have_two_images(tmp_path: Path) -> None:
+    """An image is named after the sources in it, so that neither version takes the other's."""
+    ours = Path(docker_engine.__file__).parent
+    theirs = shutil.copytree(ours, tmp_path / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+    assert IMAGE == f"autograder-sandbox:{source_digest(ours)}" == f"autograder-sandbox:{source_digest(theirs)}"
+    (theirs / "inside/procfs.py").write_text("# another version\n")
+    assert source_digest(theirs) != source_digest(ours)
 
 
 @docker_only

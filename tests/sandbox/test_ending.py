@@ -23,6 +23,8 @@ FORGED = Decoded(Record(), problem="bytes after the end of the record")
         (Evidence(0), FORGED, EndingKind.PROTOCOL_ERROR),
         (Evidence(-9, reason="output"), FORGED, EndingKind.OUTPUT),
         (Evidence(-9, oom=True), CUT_OFF, EndingKind.MEMORY),
+        (Evidence(-9, reason="memory", oom=True), CUT_OFF, EndingKind.MEMORY),
+        (Evidence(0, reason="memory", oom=True), WHOLE, EndingKind.MEMORY),  # its children took it, and it was done
         (Evidence(-9, reason="cpu_time", oom=True), CUT_OFF, EndingKind.CPU_TIME),
         (Evidence(-9, reason="no_progress", seen=9.0, cpu_seconds=0.3), CUT_OFF, EndingKind.NO_PROGRESS),
         (Evidence(-9, reason="no_progress", seen=9.0, cpu_seconds=4.0), CUT_OFF, EndingKind.CPU_TIME),  # a busy machine
@@ -60,3 +62,5 @@ def test_fewer_tests_than_selected_need_a_failure_and_leave_to_stop() -> None:
 def test_the_ending_says_limit_measure_and_test() -> None:
     ending = ending_of(Evidence(-9, reason="cpu_time", seen=5.2), CUT_OFF, LIMITS)
     assert (ending.item, ending.limit, ending.seen) == ("t.py::a", 5.0, 5.2)
+    ending = ending_of(Evidence(-9, reason="memory", oom=True, peak_memory_bytes=3), CUT_OFF, LIMITS)
+    assert (ending.item, ending.limit, ending.seen) == ("t.py::a", LIMITS.memory_bytes, 3)

@@ -36,6 +36,7 @@ def result(nonce: str, seq: int, **changes: Any) -> bytes:
         "peak_processes": 1,
         "disk_full": False,
         "oom": False,
+        "oom_known": True,
         "alone": True,
         "totals": [len(RECORD), 0, 0],
         "parts": [len(RECORD), 0, 0, 0, 0, 0],
@@ -51,6 +52,8 @@ class FakeLine:
         self._out_of_memory = out_of_memory
         self._frames = Frames()
         self._answers: list[bytes | None] = []
+        self.most_at_a_time = 0
+        self.events = 0
 
     def send(self, data: bytes, until: float) -> None:
         for header, _ in self._frames.feed(data):
@@ -60,12 +63,16 @@ class FakeLine:
                 self._answers.append(encode({"frame": "ready", "nonce": nonce, "sources": SOURCES, **versions}))
             else:
                 self._answers.append(self._answer(nonce, header["seq"]))
+                self.most_at_a_time = max(self.most_at_a_time, len(self._answers))
 
     def receive(self, until: float) -> bytes:
         answer = self._answers.pop(0) if self._answers else None
         if answer is None:
             raise Lost("gone")
         return answer
+
+    def memory_events(self) -> int:
+        return self.events
 
     def kill(self) -> None: ...
 
@@ -113,6 +120,51 @@ def test_runs_beside_one_that_took_all_memory_are_made_again_alone() -> None:
 
     found = session_of(answer).run(runs(2))
     assert all(one.complete for one in found) and len(seen) == 4
+
+
+def line_of(session: StationSession) -> FakeLine:
+    assert session._station is not None and isinstance(session._station.line, FakeLine)
+    return session._station.line
+
+
+def test_where_one_run_alone_takes_all_memory_the_next_are_made_one_at_a_time() -> None:
+    """Else each of many such runs would be made twice: beside another, and then alone."""
+    made: list[int] = []
+
+    def answer(nonce: str, seq: int) -> bytes:
+        made.append(seq)
+        return result(nonce, seq, oom=True, alone=seq > 2)
+
+    session = session_of(answer)
+    session.run(runs(2))
+    line_of(session).most_at_a_time = 0
+    assert {found.ending.kind for found in session.run(runs(6))} == {EndingKind.MEMORY}
+    assert line_of(session).most_at_a_time == 1 and len(made) == 2 + 2 + 6
+
+
+def test_after_a_run_alone_that_ends_well_others_are_beside_each_other_again() -> None:
+    session = session_of(lambda nonce, seq: result(nonce, seq, oom=seq == 1))
+    session.run(runs(1))
+    line_of(session).most_at_a_time = 0
+    assert all(found.complete for found in session.run(runs(6)))
+    assert line_of(session).most_at_a_time == 2
+
+
+@pytest.mark.parametrize("ran_out", [True, False])
+def test_where_the_supervisor_cannot_know_of_memory_the_engine_s_events_tell(ran_out: bool) -> None:
+    def answer(nonce: str, seq: int) -> bytes:
+        line_of(session).events += ran_out
+        return result(nonce, seq, oom_known=False)
+
+    session = session_of(answer)
+    (found,) = session.run(runs(1))
+    assert found.ending.kind is (EndingKind.MEMORY if ran_out else EndingKind.COMPLETE)
+
+
+def test_events_of_earlier_runs_are_not_laid_at_a_later_one_s_door() -> None:
+    session = session_of(lambda nonce, seq: result(nonce, seq, oom_known=False))
+    line_of(session).events = 7
+    assert all(found.complete for found in session.run(runs(3)))
 
 
 @pytest.mark.parametrize(
