@@ -1,11 +1,16 @@
 """Every hostile submission ends as its expected.toml says, and leaves nothing behind that the next one would notice."""
 
+import ast
 import contextlib
 import json
 import os
+import pwd
 import re
+import tempfile
+import threading
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +29,13 @@ from grader.text import render
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import OWNER_LABEL, DockerSandbox, connect, owner_of
-from tests.hostile.loading import Hostile, everything
+from tests.hostile.loading import FOLDER, Hostile, everything
 from tests.samples.loading import Expected, load
 from tests.test_samples import ABOUT, COURSE, failing, seen, wanted
 
 SEED = 20260101
+ROOT = FOLDER.parent.parent
+KINDS = tomllib.loads((FOLDER / "kinds.toml").read_text("utf-8"))["kind"]
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +44,23 @@ def unit() -> Unit:
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[DockerSandbox]:
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where this process, and those it starts, put what is temporary: nobody else does."""
+    path = tmp_path_factory.mktemp("scratch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(path))
+        patch.setattr(tempfile, "tempdir", None)
+        yield path
+
+
+@pytest.fixture(scope="module")
+def sandbox(scratch: Path) -> Iterator[DockerSandbox]:
     with DockerSandbox(jobs=2) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def oracle() -> Iterator[OracleProcesses]:
+def oracle(scratch: Path) -> Iterator[OracleProcesses]:
     with OracleProcesses() as opened:
         yield opened
 
@@ -57,8 +74,9 @@ def cases() -> list[Any]:
 @pytest.mark.docker
 @pytest.mark.parametrize("hostile", cases())
 def test_hostile_submission_ends_as_expected_and_leaves_nothing(
-    hostile: Hostile, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses
+    hostile: Hostile, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses, scratch: Path
 ) -> None:
+    before = frozenset(scratch.rglob("*"))
     report = graded(hostile, unit, sandbox, oracle)
     assert_sound(report)
     assert seen_of(report, hostile, unit) == wanted_of(hostile, unit), render(report)
@@ -66,6 +84,7 @@ def test_hostile_submission_ends_as_expected_and_leaves_nothing(
     told = student.to_json() + render(student)
     assert not [text for text in hostile.absent if text in told]
     assert not left_behind()
+    assert not left_on_the_host() | (frozenset(scratch.rglob("*")) - before)
     if not hostile.smoke:
         assert_clean_one_passes(unit, sandbox, oracle)
 
@@ -75,7 +94,22 @@ def test_after_all_of_them_a_clean_submission_is_graded_as_ever(
     unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses
 ) -> None:
     assert_clean_one_passes(unit, sandbox, oracle)
+    descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    assert_clean_one_passes(unit, sandbox, oracle)
+    assert len(os.listdir("/proc/self/fd")) <= descriptors and threading.active_count() <= threads
     assert not left_behind()
+    assert not left_on_the_host()
+
+
+def test_what_a_run_would_leave_on_the_host_is_found(tmp_path: Path) -> None:
+    (tmp_path / "by a run").touch()
+    queues = "key msqid perms cbytes qnum lspid lrpid uid gid\n0 0 600 0 0 1 1 {} 0\n"
+    (tmp_path / "queues").write_text(queues.format(123456))
+    (tmp_path / "no queues").write_text(queues.format(0))
+    assert left_on_the_host([tmp_path / "by a run"], (), ()) == {tmp_path / "by a run"}
+    assert left_on_the_host([tmp_path / "not there"], (tmp_path,), ()) == set()  # all of it is ours
+    assert left_on_the_host([], (tmp_path,), (), users=frozenset({123456})) == set(tmp_path.iterdir())
+    assert left_on_the_host([], (), (tmp_path / "queues", tmp_path / "no queues")) == {tmp_path / "queues"}
 
 
 @pytest.mark.parametrize("hostile", everything().values(), ids=list(everything()))
@@ -87,6 +121,26 @@ def test_expectation_is_complete_and_names_what_exists(hostile: Hostile, unit: U
     assert failing(expected, unit) - set(ANY) | set(expected.course_causes) <= tests
     if expected.verdict == "pass":
         assert expected.intake  # nothing came of it: then the student is told what was dropped
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["name"].replace(" ", "-"))
+def test_every_kind_of_attack_is_tried_somewhere(kind: dict[str, Any]) -> None:
+    assert set(kind) <= {"name", "samples", "tests", "without", "but"}
+    assert kind.get("samples") or kind.get("tests") or kind.get("without")
+    for name in kind.get("samples", ()):
+        assert samples_named(name), name
+    for name in kind.get("tests", ()):
+        path, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / path).read_text("utf-8"), name
+    if "without" in kind:
+        importing = [path for path in sorted((ROOT / "service").rglob("*.py")) if imports(path) & set(kind["without"])]
+        assert [str(path.relative_to(ROOT)) for path in importing] == kind.get("but", [])
+
+
+def test_every_folder_of_samples_is_of_a_known_kind() -> None:
+    listed = {name.partition("/")[0] for kind in KINDS for name in kind.get("samples", ())}
+    assert listed == {name.partition("/")[0] for name in everything()}
+    assert len({kind["name"] for kind in KINDS}) == len(KINDS) >= 54
 
 
 def test_there_are_many_and_one_of_each_kind_is_tried_with_every_change() -> None:
@@ -150,6 +204,55 @@ def assert_clean_one_passes(unit: Unit, sandbox: DockerSandbox, oracle: OraclePr
     submission = take_in(unit, {"mha": Upload("mha.py", clean.mha)}, clean.tests)
     report = grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=SEED, about=ABOUT)
     assert report.verdict is Verdict.PASS, render(report)
+
+
+def samples_named(name: str) -> list[str]:
+    """The samples of a name, or of a folder for "folder/*"."""
+    folder, _, variation = name.partition("/")
+    return [one for one in everything() if one == name or (variation == "*" and one.partition("/")[0] == folder)]
+
+
+def imports(path: Path) -> set[str]:
+    """The modules a file imports, each with the packages it lies in."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {".".join(parts[: end + 1]) for parts in (name.split(".") for name in names) for end in range(len(parts))}
+
+
+MARKS = [Path(place, "left") for place in ("/", "/etc", "/usr", "/opt", "/tmp", "/dev/shm")]
+MARKS += [Path("/tmp/pwned"), Path("/etc/cron.d/x.py"), Path("/etc/x.py")]  # as the samples name them
+SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/dev/mqueue"), Path("/run/lock"))
+SYSTEM_V = (Path("/proc/sysvipc/shm"), Path("/proc/sysvipc/sem"), Path("/proc/sysvipc/msg"))
+
+
+def left_on_the_host(
+    marks: Sequence[Path] = MARKS,
+    shared: Sequence[Path] = SHARED,
+    system_v: Sequence[Path] = SYSTEM_V,
+    users: frozenset[int] | None = None,
+) -> set[Path]:
+    """What samples mean to leave, and entries of places open to all, and tables of keys, with the user of a run.
+
+    A run's user is one that this machine has no name for. Others work in these places at the same time.
+    """
+    known = frozenset(user.pw_uid for user in pwd.getpwall()) | {os.getuid()} if users is None else users
+    found = {path for path in marks if os.path.lexists(path)}
+    for folder in shared:
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    if path.lstat().st_uid not in known:
+                        found.add(path)
+    for table in system_v:
+        with contextlib.suppress(FileNotFoundError):
+            titles, *rows = [line.split() for line in table.read_text("ascii").splitlines()]
+            if any(int(row[titles.index("uid")]) not in known for row in rows):
+                found.add(table)
+    return found
 
 
 def left_behind() -> list[str]:
