@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from grader.report import IntakeEntry, Verdict
 from grader.unit import Unit
 from service import audit, regrades, runs
+from service.places import Place
 from service.schedules import StandingAnswer
 from service.submissions import Stored
 
@@ -41,7 +42,7 @@ class SubmissionAnswer(Answer):
     position: int | None = Field(description="place among those that wait; 1 is next")
     estimate_seconds: float | None = Field(description="until the report; null while there is nothing to go by")
     progress: ProgressAnswer | None
-    attempts_left: int | None = Field(description="null: unlimited")
+    attempts_left: int | None = Field(description="the student's; null: unlimited")
     links: SubmissionLinks
     intake: tuple[IntakeEntry, ...] = Field(description="what was dropped or renamed, and why")
 
@@ -262,16 +263,17 @@ def links_of(submission_id: str) -> SubmissionLinks:
     return SubmissionLinks(self=here, events=None, report=f"{here}/report")
 
 
-def submission(stored: Stored, run: runs.RunState, place: int | None, seconds: float | None) -> SubmissionAnswer:
+def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: int | None) -> SubmissionAnswer:
+    seconds = place.estimate_seconds
     running = run.status is runs.Status.RUNNING
     return SubmissionAnswer(
         id=stored.id,
         unit=stored.unit,
         status=run.status,
-        position=place,
+        position=place.position,
         estimate_seconds=round(seconds, 1) if seconds is not None else None,
         progress=ProgressAnswer(phase=run.phase, done=run.done, total=run.total) if running else None,
-        attempts_left=None,
+        attempts_left=attempts_left,
         links=links_of(stored.id),
         intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
     )

@@ -105,12 +105,10 @@ def check(
     return Allowed(True, left - 1 if left is not None else None)
 
 
-def attempts_left(
-    connection: sa.Connection, course: str, unit: str, student: str | None, usual: Assignment
-) -> int | None:
+def attempts_left(connection: sa.Connection, course: str, unit: str, student: str | None) -> int | None:
     """What is left of a student's attempts at a unit; None: without limit."""
-    asked = offerings.assignment(connection, course, unit) or usual
-    if student is None or asked.attempts is None:
+    asked = offerings.assignment(connection, course, unit) if student is not None else None
+    if student is None or asked is None or asked.attempts is None:
         return None
     allowed = offerings.attempts_for(asked, offerings.extension(connection, course, unit, student)) or 0
     return max(0, allowed - _used(connection, course, unit, student)[0])

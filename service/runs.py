@@ -5,9 +5,7 @@ the same transaction that ends the run, and only if the run has not ended.
 """
 
 import json
-import math
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,7 +16,6 @@ from service import audit
 from service.database import insert_or_ignore
 from service.tables import outcomes, results, runs, submissions, workers
 
-RECENT_RUNS = 20  # how many finished runs an estimate rests on
 ALIVE_SECONDS = 15.0  # a worker that has not written for so long counts as dead
 
 
@@ -191,41 +188,6 @@ def report(connection: sa.Connection, run_id: str) -> Report | None:
     return Report.model_validate_json(zlib.decompress(packed)) if packed is not None else None
 
 
-def position(connection: sa.Connection, run: RunState) -> int | None:
-    """The run's place among those that wait: 1 is next. None if it does not wait."""
-    if run.status is not Status.QUEUED:
-        return None
-    before = sa.or_(
-        runs.c.priority < run.priority,
-        sa.and_(
-            runs.c.priority == run.priority,
-            sa.or_(
-                runs.c.queued_at < run.queued_at,
-                sa.and_(runs.c.queued_at == run.queued_at, runs.c.id < run.id),
-            ),
-        ),
-    )
-    query = sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.QUEUED.value, before)
-    return 1 + connection.execute(query).scalar_one()
-
-
-def estimate_seconds(connection: sa.Connection, run: RunState, place: int | None, now: float) -> float | None:
-    """Seconds until the run's report, from the median of recent runs; None while there is nothing to go by."""
-    if run.status.ended:
-        return None
-    typical = _typical_seconds(connection)
-    if typical is None:
-        return None
-    if run.status is Status.RUNNING:
-        return max(0.0, typical - (now - (run.started_at or now)))
-    slots = max(1, sum(worker.slots for worker in alive(connection, now)))
-    busy = sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.RUNNING.value)
-    ahead = (place or 1) - 1 + connection.execute(busy).scalar_one()
-    # Those that run are on average half done.
-    rounds = math.floor(ahead / slots) - 0.5 if ahead >= slots else 0.0
-    return typical * (1 + rounds)
-
-
 def beat(connection: sa.Connection, worker: Worker, now: float) -> None:
     """Say that the worker is alive, and what it lacks."""
     values = {
@@ -251,17 +213,6 @@ def alive(connection: sa.Connection, now: float) -> list[Worker]:
         Worker(row.id, row.slots, row.ready, tuple(json.loads(row.missing)), row.grading)
         for row in connection.execute(query)
     ]
-
-
-def _typical_seconds(connection: sa.Connection) -> float | None:
-    query = (
-        sa.select((runs.c.finished_at - runs.c.started_at).label("seconds"))
-        .where(runs.c.status == Status.DONE.value, runs.c.cached_from.is_(None))
-        .order_by(runs.c.finished_at.desc())
-        .limit(RECENT_RUNS)
-    )
-    seconds: Sequence[float] = sorted(connection.execute(query).scalars())
-    return seconds[len(seconds) // 2] if seconds else None
 
 
 def _outcomes(run_id: str, report: Report) -> list[dict[str, str]]:

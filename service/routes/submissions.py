@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from grader.report import Report
 from grader.text import render
 from grader.views import for_role
-from service import answers, audit, runs, submissions, wording
+from service import answers, audit, limits, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Service, Visible
@@ -48,9 +48,9 @@ def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
     now = service.clock()
     with reading(service.engine) as connection:
         run = _run(connection, stored.run)
-        place = runs.position(connection, run)
-        seconds = runs.estimate_seconds(connection, run, place, now)
-    answer = answers.submission(stored, run, place, seconds)
+        place = places.of(connection, run, stored.unit, now)
+        left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
+    answer = answers.submission(stored, run, place, left)
     headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
     return JSONResponse(answer.model_dump(mode="json"), headers=headers)
 
