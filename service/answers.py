@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from grader.report import IntakeEntry, Verdict
 from grader.unit import Unit
-from service import audit, regrades, runs
+from service import audit, links, regrades, runs
 from service.places import Place
 from service.schedules import StandingAnswer
 from service.submissions import Stored
@@ -29,7 +29,7 @@ class ProgressAnswer(Answer):
 
 class SubmissionLinks(Answer):
     self: str
-    events: str | None = Field(description="null: this service offers no event stream; ask `self` again")
+    events: str = Field(description="Server-Sent Events: status, progress, done")
     report: str
 
 
@@ -252,15 +252,22 @@ class Alive(Answer):
     status: Literal["alive"] = "alive"
 
 
+class CheckAnswer(Answer):
+    name: str
+    ok: bool
+    state: str = Field(description="in words")
+
+
 class Ready(Answer):
     ready: bool
     missing: tuple[str, ...] = Field(description="what is missing to take in and grade submissions, in words")
-    workers: int
+    workers: int = Field(description="that are alive")
+    checks: tuple[CheckAnswer, ...]
 
 
 def links_of(submission_id: str) -> SubmissionLinks:
-    here = f"/v1/submissions/{submission_id}"
-    return SubmissionLinks(self=here, events=None, report=f"{here}/report")
+    here = links.to(f"/v1/submissions/{submission_id}")
+    return SubmissionLinks(self=here, events=f"{here}/events", report=f"{here}/report")
 
 
 def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: int | None) -> SubmissionAnswer:
@@ -280,10 +287,10 @@ def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: 
 
 
 def unit_links(unit: Unit) -> UnitLinks:
-    here = f"/v1/units/{unit.id}"
+    here = links.to(f"/v1/units/{unit.id}")
     return UnitLinks(
         self=here,
-        page=f"/units/{unit.id}",
+        page=links.to(f"/units/{unit.id}"),
         submissions=f"{here}/submissions",
         course_tests=f"{here}/course-tests",
     )

@@ -1,16 +1,32 @@
 """What the handlers work with goes in; the ASGI application comes out."""
 
+import asyncio
+import logging
+import re
 import secrets
+import time
 from importlib.resources import files
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import pages, problems, routes
+from service import logs, pages, problems, routes, wording
 from service.dependencies import Service
+from service.events import STREAM, Hub
+from service.proxies import Proxies
+from service.routes import events, submit
+from service.stats import Stats
+
+log = logging.getLogger(__name__)
+
+REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+SUBMISSION_BODY_BYTES = 2**40
+JSON_BODY_BYTES = 256 * 2**10  # of requests that are no submissions
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -23,54 +39,121 @@ SECURITY_HEADERS = {
 
 
 def create_app(service: Service) -> FastAPI:
+    settings = service.settings
     app = FastAPI(
         title="Autograder",
         summary="Grades a unit's code and the tests written for it.",
         version="1",
         docs_url=None,  # the usual viewers load scripts from elsewhere
         redoc_url=None,
+        max_body_size=JSON_BODY_BYTES,
         redirect_slashes=False,  # curl does not follow, and would end well with nothing said
     )
     app.state.service = service
+    app.state.hub = Hub(service.engine, events.show(service), service.stats, settings.max_streams)
     problems.install(app)
     for router in routes.ALL:
-        app.include_router(router)
+        own = SUBMISSION_BODY_BYTES if router is submit.router else None  # which counts for itself, see upload.py
+        app.include_router(router, max_body_size=own)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
-    app.add_middleware(Headers)
+    app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
+    app.add_middleware(Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips)
     return app
 
 
-class Headers:
-    """Gives every request an id, every response the headers that keep browsers careful, and a bug its answer."""
+class Answering:
+    """Gives every request an id, a line in the log and a place in the figures, every response the headers that keep
+    browsers careful, and a bug its answer.
 
-    def __init__(self, app: ASGIApp) -> None:
+    An id that the client or a proxy sends as X-Request-ID is kept if it is of a harmless form.
+    """
+
+    def __init__(self, app: ASGIApp, stats: Stats, body_seconds: float) -> None:
         self.app = app
+        self._stats = stats
+        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # what GET would answer; the server leaves the body out
+        request_id = _request_id(scope)
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
+        method = scope["method"]
+        if method == "HEAD":  # what GET would answer; the server leaves the body out
+            state["head"] = True
             scope = {**scope, "method": "GET"}
-        request_id = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = request_id
-
-        started = False
+        begun_at = time.monotonic()
+        status = 0
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
+                if headers.get("content-type", "").startswith(STREAM):
+                    self._count(scope, method, status, time.monotonic() - begun_at)
             await send(message)
 
+        with logs.about(request=request_id):
+            try:
+                await self.app(scope, _in_time(receive, self._body_seconds), send_with_headers)
+            except Exception as error:
+                answer = problems.of_bug(Request(scope), error)
+                if not status:
+                    await answer(scope, receive, send_with_headers)
+            finally:
+                seconds = time.monotonic() - begun_at
+                if not state.get("counted"):
+                    self._count(scope, method, status, seconds)
+                fields = {
+                    "method": method,
+                    "path": scope["path"],
+                    "status": status,
+                    "seconds": round(seconds, 4),
+                    "client": (scope.get("client") or ("",))[0],
+                }
+                log.info("%s %s: %d", method, scope["path"], status, extra={"fields": fields})
+
+    def _count(self, scope: Scope, method: str, status: int, seconds: float) -> None:
+        state = scope["state"]
+        state["counted"] = True
+        route = getattr(scope.get("route"), "path", None) or "none"
+        shown = method if method in METHODS else "other"
+        self._stats.count("http_requests", route=route, method=shown, status=str(status))
+        self._stats.observe("http_request_seconds", seconds, route=route)
+        if status in (429, 503):
+            self._stats.count("refused", status=str(status), reason=state.get("problem", "not_ready"))
+
+
+def _request_id(scope: Scope) -> str:
+    sent = [value for name, value in scope["headers"] if name == b"x-request-id"]
+    if len(sent) == 1 and REQUEST_ID.fullmatch(sent[0]):
+        return str(sent[0].decode("ascii"))
+    return secrets.token_hex(8)
+
+
+def _in_time(receive: Receive, seconds: float) -> Receive:
+    """`receive`, which gives up with 408 when the body is not complete after so many seconds."""
+    give_up_at = time.monotonic() + seconds
+    complete = False
+
+    async def receive_in_time() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
         try:
-            await self.app(scope, receive, send_with_headers)
-        except Exception as error:
-            answer = problems.of_bug(Request(scope), error)
-            if not started:
-                await answer(scope, receive, send_with_headers)
+            async with asyncio.timeout(max(0.0, give_up_at - time.monotonic())):
+                message = await receive()
+        except TimeoutError as error:
+            complete = True
+            raise HTTPException(408, wording.upload_too_slow(seconds), {"Connection": "close"}) from error
+        complete = not message.get("more_body", False)
+        return message
+
+    return receive_in_time

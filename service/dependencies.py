@@ -5,7 +5,7 @@ Each raises Problem where there is no such thing, or it is not the caller's to s
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ from service.database import reading
 from service.problems import Problem
 from service.queue import Queue
 from service.settings import Settings
+from service.stats import Stats
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Service:
     queue: Queue
     course: Course
     clock: Callable[[], float] = time.time
+    stats: Stats = field(default_factory=Stats)  # of this process
 
 
 def service_of(request: Request) -> Service:

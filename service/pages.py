@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service import answers, schedules, wording
+from service import answers, links, schedules, wording
 from service.dependencies import Served, Wanted
 from service.routes import units
 from service.routes.units import CourseAsked
@@ -20,6 +20,7 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_templates.globals["to"] = links.to
 
 
 @router.get("/", response_class=HTMLResponse)

@@ -14,8 +14,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match
 
-from service import wording
+from service import links, wording
 
 log = logging.getLogger(__name__)
 
@@ -61,16 +62,17 @@ class Problem(Exception):
 
 def response(request: Request, problem: Problem) -> Response:
     """The problem as this client can read it: JSON, or a page for a browser that asked for one."""
+    request.state.problem = problem.code  # for the figures
     title = http.HTTPStatus(problem.status).phrase
     if _wants_page(request):
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-            f'<link rel="stylesheet" href="/static/style.css"><main><h1>{title}</h1>'
-            f'<p>{html.escape(problem.message)}</p><p><a href="/">Start page</a></p></main></html>'
+            f'<link rel="stylesheet" href="{links.to("/static/style.css")}"><main><h1>{title}</h1>'
+            f'<p>{html.escape(problem.message)}</p><p><a href="{links.to("/")}">Start page</a></p></main></html>'
         )
         return HTMLResponse(page, problem.status, headers=problem.headers)
     details = ProblemDetails(
-        type=f"/problems/{problem.code}",
+        type=links.to(f"/problems/{problem.code}"),
         title=title,
         status=problem.status,
         detail=problem.message,
@@ -99,15 +101,22 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def on_http(request: Request, error: HTTPException) -> Response:
-        path = request.url.path
+        path, headers = request.url.path, error.headers
         match error.status_code:
             case 404:
                 code, message = "not_found", wording.not_found(path)
             case 405:
+                headers = {"Allow": ", ".join(_methods_at(request))}
+                if request.method == "OPTIONS":
+                    return Response(status_code=204, headers=headers)
                 code, message = "method_not_allowed", wording.method_not_allowed(request.method, path)
+            case 408:
+                code, message = "upload_too_slow", str(error.detail)
+            case 413:
+                code, message = "too_large", wording.BODY_TOO_LARGE
             case _:
                 code, message = "http_error", str(error.detail)
-        return response(request, Problem(error.status_code, code, message, headers=error.headers))
+        return response(request, Problem(error.status_code, code, message, headers=headers))
 
     _document_as_problems(app)
 
@@ -119,8 +128,19 @@ def of_bug(request: Request, error: Exception) -> Response:
     return response(request, Problem(500, "internal_error", wording.failed_on_our_side(request_id)))
 
 
+def _methods_at(request: Request) -> list[str]:
+    """Every method that the path answers to, in all routers."""
+    routes = request.app.router.routes
+    found = [
+        method
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+    return [*found, *(["HEAD"] if "GET" in found else []), "OPTIONS"]
+
+
 def _wants_page(request: Request) -> bool:
-    path = request.url.path
+    path = links.inside(request.url.path)
     return path != "/v1" and not path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
 
 

@@ -1,6 +1,7 @@
 """The environment and the command line go in; one frozen `Settings`, read once at start, comes out."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,11 @@ from grader.units import DEFAULT_COURSE
 MEBIBYTE = 2**20
 
 SandboxKind = Literal["docker", "process"]
+LogForm = Literal["text", "json"]
+
+PREFIX = re.compile(r"(?:/[A-Za-z0-9_][A-Za-z0-9._~-]*){0,8}", re.ASCII)
+"""What a path can begin with behind a proxy. A segment begins with a letter, digit or underscore: neither //, which
+would name another host, nor /.. can be said."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,20 @@ class Settings:
     heartbeat_seconds: float = 2.0
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
+    root_path: str = ""  # under which a proxy serves us, such as /grader
+    forwarded_allow_ips: str = "127.0.0.1,::1"  # proxies whose X-Forwarded-* are believed: addresses, networks or *
+    max_connections: int = 2000  # of one web process; over it, 503
+    max_streams: int = 1000  # event streams of one web process
+    max_streams_per_student: int = 10
+    max_streams_per_token: int = 500  # of staff and LMS
+    metrics_token: str = ""  # a token that reads /metrics and nothing else
+    log: LogForm = "text"
+    log_level: str = ""  # empty: info for json, warning for text
+
+    @property
+    def logged_from(self) -> str:
+        """The least level that is logged."""
+        return self.log_level.lower() or ("info" if self.log == "json" else "warning")
 
     @property
     def url(self) -> str:
@@ -60,6 +80,12 @@ class Settings:
             raise ValueError(f"attempts_per_hour must be at least 0, got {self.attempts_per_hour}")
         if self.sandbox not in ("docker", "process"):
             raise ValueError(f"sandbox must be docker or process, got {self.sandbox!r}")
+        if self.log not in ("text", "json"):
+            raise ValueError(f"log must be text or json, got {self.log!r}")
+        if self.logged_from not in ("debug", "info", "warning", "error"):
+            raise ValueError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
+        if not PREFIX.fullmatch(self.root_path):
+            raise ValueError(f"root_path must be like /grader, without a slash at its end, got {self.root_path!r}")
 
 
 def _switch(text: str) -> bool:
@@ -87,6 +113,15 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "cache": _switch,
     "stop_seconds": float,
     "attempts_per_hour": int,
+    "root_path": str,
+    "forwarded_allow_ips": str,
+    "max_connections": int,
+    "max_streams": int,
+    "max_streams_per_student": int,
+    "max_streams_per_token": int,
+    "metrics_token": str,
+    "log": str,
+    "log_level": str,
 }
 """The settings that the environment can hold, as AUTOGRADER_<NAME>, and how each is read from text."""
 

@@ -20,10 +20,12 @@ STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
 )
 PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
+BODY_TOO_LARGE = "The request's body is larger than this service takes. Send less."
+HTTP_UNREADABLE = "This is not a request that the service can read: its head is too long, or it is not HTTP/1.1."
+STREAMS_FULL = "Too many clients follow submissions just now. Ask the submission's own address now and then instead."
 UPLOAD_BROKEN = "The upload ended before it was complete. Send it again."
-WORKER_MISSING = "worker: none is running, so nothing is graded; start one with 'autograder worker'"
 WORKER_STARTING = "worker: starting"
-UNITS_MISSING = "course: no unit could be loaded; see the problems in /v1/units"
+NO_UNITS = "no unit could be loaded; see the problems in /v1/units"
 
 
 def curl(unit: Unit, base_url: str, token: str = "$TOKEN") -> str:
@@ -86,6 +88,10 @@ def multipart_unreadable(reason: str) -> str:
     return f"The body is not readable multipart/form-data: {reason}"
 
 
+def streams_of_token(most: int) -> str:
+    return f"This token follows {most} submissions already; end one of those streams first."
+
+
 def upload_too_slow(most_seconds: float) -> str:
     return f"The upload took longer than {most_seconds:g} s. Send it again."
 
@@ -131,8 +137,38 @@ def not_waiting(status: Status) -> str:
     return f"Only a submission that waits can be cancelled; this one is {status.value}."
 
 
-def database_missing(error: str) -> str:
-    return f"database: it does not answer ({error})"
+def answers(name: str) -> str:
+    return f"{name}: it answers"
+
+
+def silent(name: str, error: str) -> str:
+    return f"{name}: it does not answer ({error})"
+
+
+def workers_ready(ready: int, alive: int) -> str:
+    if not alive:
+        return "none is running, so nothing is graded; start one with 'autograder worker'"
+    return f"{ready} of {alive} ready"
+
+
+def nothing_lacks(ready: int) -> str:
+    return "in use" if ready else "no worker has tried it yet"
+
+
+def disk_state(free: int, least: int) -> str:
+    return f"{free // 2**20} MiB are free, at least {least // 2**20} MiB must be"
+
+
+def queue_state(count: int, oldest_seconds: float) -> str:
+    return f"{count} wait, the oldest for {oldest_seconds:.0f} s" if count else "nothing waits"
+
+
+def units_state(count: int) -> str:
+    return f"{count} units"
+
+
+def metrics_closed(role: Role) -> str:
+    return f"Figures are for the token of AUTOGRADER_METRICS_TOKEN and administrators; yours has the role {role.value}."
 
 
 def sandbox_missing(error: str) -> str:

@@ -1,10 +1,11 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
-from service.routes import audit, classes, health, offerings, regrades, submissions, submit, units
+from service.routes import audit, classes, events, health, offerings, regrades, submissions, submit, units
 
 ALL = (
     submit.router,
     submissions.router,
+    events.router,
     units.router,
     classes.router,
     offerings.router,

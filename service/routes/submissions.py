@@ -45,14 +45,20 @@ def status(stored: Visible, service: Served) -> Response:
 
 
 def status_answer(service: Service, stored: submissions.Stored) -> JSONResponse:
-    now = service.clock()
     with reading(service.engine) as connection:
         run = _run(connection, stored.run)
-        place = places.of(connection, run, stored.unit, now)
-        left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
-    answer = answers.submission(stored, run, place, left)
+        answer = standing(service, connection, stored, run)
     headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
     return JSONResponse(answer.model_dump(mode="json"), headers=headers)
+
+
+def standing(
+    service: Service, connection: sa.Connection, stored: submissions.Stored, run: runs.RunState
+) -> answers.SubmissionAnswer:
+    """Where a submission stands, whose counting run is `run`."""
+    place = places.of(connection, run, stored.unit, service.clock())
+    left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
+    return answers.submission(stored, run, place, left)
 
 
 def _run(connection: sa.Connection, run_id: str) -> runs.RunState:

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from grader.report import Report
 from grader.unit import Unit
-from service import answers, limits, posted, runs, submissions, wording
+from service import answers, limits, links, posted, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Caller, Served, Service, Wanted
@@ -79,7 +79,7 @@ async def submit(
     stored = await run_in_threadpool(accept, service, account, unit, form, wording.curl(unit, str(request.base_url)))
     seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)
     applied = {"Preference-Applied": f"wait={seconds:g}"} if prefer and seconds else {}
-    location = {"Location": f"/v1/submissions/{stored.id}"}
+    location = {"Location": links.to(f"/v1/submissions/{stored.id}")}
     if await _ended(request, service, stored.run, seconds):
         answer = await run_in_threadpool(report_answer, service, account, stored, format)
         answer.headers.update(location | applied)

@@ -79,7 +79,7 @@ def test_openapi_names_an_answer_and_the_problems_of_every_route(bench):
         for method, operation in operations.items():
             where = f"{method} {path}"
             responses = operation["responses"]
-            good = [responses[status] for status in responses if status.startswith("2")]
+            good = [responses[status] for status in responses if status.startswith("2") and status != "204"]
             assert good and all(answer["content"] for answer in good), where
             for status, answer in responses.items():
                 if status.startswith("4"):
@@ -89,7 +89,7 @@ def test_openapi_names_an_answer_and_the_problems_of_every_route(bench):
             if "security" in operation:
                 assert "401" in responses, where
             if "path" in parameters:
-                assert "404" in responses, where
+                assert "404" in responses or method == "put", where  # which makes what is not there
             if "query" in parameters:
                 assert "422" in responses, where
             assert operation["summary"] and operation["tags"], where

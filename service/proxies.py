@@ -1,0 +1,57 @@
+"""A request as a proxy sent it goes in; the application sees the client's address, its scheme and its path.
+
+Headers are believed only from the peers that the settings name. Behind a proxy that serves us under a path, that path
+comes from the settings (root_path) or from X-Forwarded-Prefix, and it may or may not be cut off by the proxy: both
+work. (docs/decisions/0140)
+"""
+
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from service import links
+from service.settings import PREFIX
+
+PREFIX_CHARS = 200
+
+
+class Proxies:
+    """Takes the proxies' headers off a request's way in."""
+
+    def __init__(self, app: ASGIApp, root_path: str, trusted: str) -> None:
+        self._app = app
+        self._root_path = root_path
+        # It does the scheme and the client; what comes out before it is the peer that is connected.
+        self._believed: Any = ProxyHeadersMiddleware(self._as_seen, trusted or "none")
+        self._trusted = self._believed.trusted_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        peer = (scope.get("client") or ("", 0))[0]
+        prefix = self._root_path
+        if peer in self._trusted:
+            prefix = _sent_prefix(scope) or prefix
+        scope["root_path"] = prefix
+        for part, slash in (("path", "/"), ("raw_path", b"/")):
+            path, before = scope.get(part), prefix if part == "path" else prefix.encode()
+            if path is not None and not (path == before or path.startswith(before + slash)):  # type: ignore[operator]
+                scope[part] = before + path  # type: ignore[operator]
+        token = links.prefix.set(prefix)
+        try:
+            await self._believed(scope, receive, send)
+        finally:
+            links.prefix.reset(token)
+
+    async def _as_seen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+def _sent_prefix(scope: Scope) -> str:
+    values = [value for name, value in scope["headers"] if name == b"x-forwarded-prefix"]
+    if len(values) != 1:
+        return ""
+    sent = values[0].decode("latin-1").strip().rstrip("/")
+    return sent if len(sent) <= PREFIX_CHARS and PREFIX.fullmatch(sent) else ""
