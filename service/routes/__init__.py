@@ -1,6 +1,6 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
-from service.routes import audit, classes, events, health, offerings, regrades, submissions, submit, units
+from service.routes import audit, classes, events, grades, health, offerings, regrades, submissions, submit, units
 
 ALL = (
     submit.router,
@@ -8,6 +8,7 @@ ALL = (
     events.router,
     units.router,
     classes.router,
+    grades.router,
     offerings.router,
     regrades.router,
     audit.router,

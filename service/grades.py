@@ -1,0 +1,180 @@
+"""A class's or a student's submissions go in; the grade of each student, after what lateness costs, comes out.
+
+The run that counts gives a submission's score, a run that failed on our side never does; deadlines change no report,
+only what is computed here. (docs/decisions/0126, 0129)
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import sqlalchemy as sa
+
+from grader.report import Verdict
+from service import offerings
+from service.deadlines import Lateness, lateness
+from service.offerings import Assignment, Counts, Extension
+from service.runs import Status
+from service.tables import results, runs, submissions
+
+
+class View(StrEnum):
+    """Which of a student's submissions is the grade; the last one leaves out what regrades have changed since."""
+
+    BEST = "best"
+    LATEST = "latest"
+    AS_SUBMITTED = "as_submitted"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A submission as grades see it. `verdict` None: it has no report (yet), or only one of our failure."""
+
+    id: str
+    received_at: float
+    status: Status
+    counted: bool
+    verdict: Verdict | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission with a report, and what is left of its score."""
+
+    sent: Sent
+    late: Lateness
+    final_score: float
+
+
+@dataclass(frozen=True)
+class Grade:
+    """A student's grade for a unit; `graded` None while no submission has a report."""
+
+    student: str
+    unit: str
+    due_at: float | None
+    graded: Graded | None
+    attempts_used: int
+    pending: int  # submissions that wait or are being graded
+
+
+def grade(
+    student: str, unit: str, sent: Sequence[Sent], asked: Assignment, granted: Extension | None, by: Counts
+) -> Grade:
+    """The grade that a student's submissions of a unit come to."""
+    due_at = offerings.times_for(asked, granted).due_at
+    found = []
+    for each in sent:
+        if each.verdict is not None:
+            late = lateness(asked.late_policy, due_at, each.received_at)
+            # What was rejected has no score; it counts as nothing.
+            found.append(Graded(each, late, late.applied(each.score or 0.0)))
+    return Grade(
+        student=student,
+        unit=unit,
+        due_at=due_at,
+        graded=_chosen(found, by) if found else None,
+        attempts_used=sum(each.counted and each.status not in (Status.CANCELLED, Status.ERROR) for each in sent),
+        pending=sum(not each.status.ended for each in sent),
+    )
+
+
+def _chosen(found: Iterable[Graded], by: Counts) -> Graded:
+    """The latest, or the best after what lateness costs and of equals the earliest."""
+    if by is Counts.LATEST:
+        return max(found, key=lambda each: (each.sent.received_at, each.sent.id))
+    return min(found, key=lambda each: (-each.final_score, each.sent.received_at, each.sent.id))
+
+
+def of_class(
+    connection: sa.Connection, course: str, unit: str, view: View | None, after: str | None, limit: int
+) -> tuple[list[Grade], str | None]:
+    """Up to `limit` students' grades by name, and the last name if there are more. `view` None: as the course says."""
+    there = [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student.is_not(None)]
+    if after is not None:
+        there.append(submissions.c.student > after)
+    names = sa.select(submissions.c.student).where(*there).distinct().order_by(submissions.c.student).limit(limit + 1)
+    students = list(connection.execute(names).scalars())
+    if not students:
+        return [], None
+    page = students[:limit]
+    sent = _sent(connection, [*there, submissions.c.student <= page[-1]], view, submissions.c.student)
+    asked = offerings.assignment(connection, course, unit) or Assignment()
+    granted = {each.student: each for each in offerings.extensions(connection, course, unit)}
+    by = _by(view, asked)
+    grades = [grade(student, unit, sent[student], asked, granted.get(student), by) for student in page]
+    return grades, page[-1] if len(students) > limit else None
+
+
+def of_student(connection: sa.Connection, course: str, student: str, view: View | None) -> list[Grade]:
+    """A student's grades in a course, by unit, for the units of which there is a submission."""
+    mine = [submissions.c.course == course, submissions.c.student == student]
+    sent = _sent(connection, mine, view, submissions.c.unit)
+    asked = offerings.assignments(connection, course)
+    granted = offerings.extensions_of(connection, course, student)
+    return [
+        grade(student, unit, sent[unit], a := asked.get(unit, Assignment()), granted.get(unit), _by(view, a))
+        for unit in sorted(sent)
+    ]
+
+
+def _by(view: View | None, asked: Assignment) -> Counts:
+    return Counts(view.value) if view in (View.BEST, View.LATEST) else asked.counts
+
+
+def _sent(
+    connection: sa.Connection,
+    where: Sequence[sa.ColumnElement[bool]],
+    view: View | None,
+    group: sa.ColumnElement[str],
+) -> Mapping[str, list[Sent]]:
+    """The submissions in question by student or by unit, in one query, or two for the view as submitted."""
+    query = (
+        sa.select(
+            group.label("grouped"),
+            submissions.c.id,
+            submissions.c.received_at,
+            submissions.c.counted,
+            runs.c.status,
+            results.c.verdict,
+            results.c.score,
+        )
+        .select_from(
+            submissions.join(runs, runs.c.id == submissions.c.run).outerjoin(
+                results, sa.and_(results.c.run == runs.c.id, runs.c.status == Status.DONE.value)
+            )
+        )
+        .where(*where)
+    )
+    first = _first_reports(connection, where) if view is View.AS_SUBMITTED else None
+    found: dict[str, list[Sent]] = defaultdict(list)
+    for row in connection.execute(query):
+        verdict, score = (row.verdict, row.score) if first is None else first.get(row.id, (None, None))
+        found[row.grouped].append(
+            Sent(
+                id=row.id,
+                received_at=row.received_at,
+                status=Status(row.status),
+                counted=row.counted,
+                verdict=Verdict(verdict) if verdict is not None else None,
+                score=score,
+            )
+        )
+    return found
+
+
+def _first_reports(
+    connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]]
+) -> dict[str, tuple[str, float | None]]:
+    """Verdict and score of the first run of each submission that ended done."""
+    query = (
+        sa.select(runs.c.submission, results.c.verdict, results.c.score)
+        .select_from(
+            submissions.join(runs, runs.c.submission == submissions.c.id).join(results, results.c.run == runs.c.id)
+        )
+        .where(*where, runs.c.status == Status.DONE.value)
+        .order_by(runs.c.queued_at.desc(), runs.c.id.desc())
+    )
+    return {row.submission: (row.verdict, row.score) for row in connection.execute(query)}
