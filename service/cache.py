@@ -16,7 +16,7 @@ from grader.report import CachedPart, IntakeEntry, Report, SubmissionPart, Timin
 from service import runs
 from service.answers import moment
 from service.database import insert_or_ignore
-from service.runs import Status
+from service.runs import RunState, Status
 from service.submissions import Stored
 from service.tables import cache, results, submissions
 from service.tables import runs as runs_table
@@ -88,23 +88,22 @@ def answer(connection: sa.Connection, stored: Stored, hit: Hit, now: float) -> N
     runs.add_result(connection, stored.run, copy(hit, stored), now)
 
 
-def note_origin(connection: sa.Connection, stored: Stored, hit: Hit) -> None:
+def note_origin(connection: sa.Connection, run_id: str, stored: Stored, hit: Hit) -> None:
     """Note, in the transaction that ends a run, that its report is the hit's; a repetition uses no attempt."""
-    connection.execute(runs_table.update().where(runs_table.c.id == stored.run).values(**_origin(hit)))
+    connection.execute(runs_table.update().where(runs_table.c.id == run_id).values(**_origin(hit)))
     if sent_before(connection, stored.course, stored.unit, stored.student, stored.digest, but=stored.id):
         connection.execute(submissions.update().where(submissions.c.id == stored.id).values(counted=False))
 
 
-def keep(connection: sa.Connection, run_id: str, stored: Stored, report: Report, grading: str, now: float) -> None:
+def keep(connection: sa.Connection, run: RunState, stored: Stored, report: Report, grading: str, now: float) -> None:
     """Remember a run's report, in the transaction that ends the run. A regrade replaces what was kept before."""
     if not grading or not may_repeat(report):
         return
     key = key_of(grading, stored.unit, stored.digest)
-    connection.execute(runs_table.update().where(runs_table.c.id == run_id).values(cache_key=key))
-    kind = connection.execute(sa.select(runs_table.c.kind).where(runs_table.c.id == run_id)).scalar_one()
-    if kind == "regrade":
+    connection.execute(runs_table.update().where(runs_table.c.id == run.id).values(cache_key=key))
+    if run.kind == runs.REGRADE:
         connection.execute(cache.delete().where(cache.c.key == key))
-    connection.execute(insert_or_ignore(connection, cache, {"key": key, "run": run_id, "created_at": now}))
+    connection.execute(insert_or_ignore(connection, cache, {"key": key, "run": run.id, "created_at": now}))
 
 
 def may_repeat(report: Report) -> bool:

@@ -57,7 +57,8 @@ def claim(engine: sa.Engine, token: str, key: str, fingerprint: str, now: float)
         connection.execute(idempotency.delete().where(idempotency.c.created_at <= now - KEPT_SECONDS))
         connection.execute(idempotency.delete().where(_key(token, key), sa.not_(_holds(now))))
         values = {"token": token, "key": key, "fingerprint": fingerprint, "created_at": now}
-        if connection.execute(insert_or_ignore(connection, idempotency, values)).rowcount:
+        insert = insert_or_ignore(connection, idempotency, values).returning(idempotency.c.key)
+        if connection.execute(insert).first() is not None:  # on PostgreSQL, rowcount would not tell
             return Claim(token, key, now)
         answered = _answered(connection, token, key, fingerprint, now)
     if answered is None:
