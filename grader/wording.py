@@ -444,7 +444,7 @@ def course_tests_failed(passed: int, total: int, names: Sequence[str]) -> str:
     return f"{passed} of {total} course tests passed. Not passed: {listed(names)}."
 
 
-UNNAMED_TEST = "a test whose name is made while it runs, or comes from another file,"
+UNNAMED_TEST = "a test whose name is made while it runs"
 
 
 def rejects_correct_code(names: Sequence[str], *, more: bool) -> str:
