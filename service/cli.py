@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from grader.units import load_course
-from service import wording
+from service import logs, wording
 from service.commands.connected import data_option, usage_errors
 from service.commands.tokens import admit_admin
 from service.processes import prepare, run_worker
@@ -75,9 +75,13 @@ def serve_command(
             raise click.UsageError(wording.course_tree_missing(settings.course))
         if settings.sandbox == "process":
             click.echo(wording.NOT_ISOLATED, err=True)
-        prepare(settings)
-        admit_admin(settings, dev_token)
-        sys.exit(serve(settings, host, port, click.echo))
+        logs.settle(settings.log, settings.logged_from, "serve")
+
+        def begin() -> None:
+            prepare(settings)
+            admit_admin(settings, dev_token)
+
+        sys.exit(serve(settings, host, port, click.echo, begin))
 
 
 @main.command("web")
@@ -92,6 +96,7 @@ def web_command(host: str, port: int, data: Path | None, course: Path | None, un
 
     with usage_errors():
         settings = from_environment(data=data, course=course)
+        logs.settle(settings.log, settings.logged_from, "web")
         run_web(settings, load_course(settings.course), host, port, until_stdin_closes=until_stdin_closes)
 
 
@@ -109,6 +114,7 @@ def worker_command(
 
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
+        logs.settle(settings.log, settings.logged_from, "worker")
         found = load_course(settings.course)
         run_worker(settings, found, SandboxGrading(settings, found), until_stdin_closes=until_stdin_closes)
 

@@ -27,7 +27,7 @@ BUSY_MILLISECONDS = 30_000
 
 def open_engine(url: str) -> sa.Engine:
     """An engine on `url`, sqlite:/// or postgresql+psycopg://."""
-    engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"), hide_parameters=True)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)

@@ -49,6 +49,7 @@ def settle(form: LogForm, level: str, process: str, stream: IO[str] | None = Non
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+    logging.getLogger("dbos").addHandler(logging.NullHandler())  # or the engine adds one of its own when it starts
 
 
 class JsonLines(logging.Formatter):

@@ -86,13 +86,16 @@ class Child:
         self.process = None
 
 
-def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) -> int:
+def serve(
+    settings: Settings, host: str, port: int, say: Callable[[str], None], begin: Callable[[], None] = lambda: None
+) -> int:
     """Keep the web and the worker process running until SIGTERM or SIGINT; returns the exit status.
 
-    Raises database.Held if another `serve` uses this data directory, OSError if the port is taken.
+    `begin` is called when it is sure that this service can start: no token is shown by one that cannot. Raises database.Held if another `serve` uses this data directory, OSError if the port is taken.
     """
     with database.locked(settings.data / "serve.lock"):
         _try_port(host, port)
+        begin()
         stop = threading.Event()
         before = {n: signal.signal(n, lambda *_: stop.set()) for n in (signal.SIGTERM, signal.SIGINT)}
         environment = {**os.environ, **to_environment(settings)}
