@@ -4,6 +4,7 @@ Nothing is written to disk, and a body over the limit is refused when it passes 
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from service.problems import Problem
 MAX_FILES = 1000
 MAX_FIELDS = 16
 MAX_FIELD_BYTES = 64 * 2**10
+PAUSE_SECONDS = 15.0  # without a single byte
+SLOW_SECONDS = 20.0  # after which an upload must have made LEAST_BYTES_PER_SECOND
+LEAST_BYTES_PER_SECOND = 1024
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
         async with asyncio.timeout(max_seconds):
             form = await parser.parse()
     except TimeoutError as error:
-        raise Problem(408, "upload_too_slow", wording.upload_too_slow(max_seconds)) from error
+        raise _too_slow(wording.upload_too_slow(max_seconds)) from error
     except ClientDisconnect as error:
         raise Problem(400, "upload_broken", wording.UPLOAD_BROKEN) from error
     except (MultiPartException, FormParserError) as error:
@@ -81,15 +85,30 @@ async def read_form(request: Request, max_body_bytes: int, max_seconds: float) -
 
 async def _counted(request: Request, max_body_bytes: int, ended: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
     """The body's chunks; at its end `ended` tells whether the parser has seen the last boundary."""
-    seen = 0
-    async for chunk in request.stream():
+    seen, begun_at = 0, time.monotonic()
+    chunks = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            break
+        except TimeoutError as error:
+            raise _too_slow(wording.upload_stalled(PAUSE_SECONDS)) from error
         seen += len(chunk)
+        seconds = time.monotonic() - begun_at
+        if seconds > SLOW_SECONDS and seen < seconds * LEAST_BYTES_PER_SECOND:
+            raise _too_slow(wording.upload_stalled(SLOW_SECONDS))
         if seen > max_body_bytes:
             raise _too_large(max_body_bytes)
         yield chunk
     if not ended():
         # The parser drops a part that does not end: what is left would be graded as if it were all.
         raise Problem(400, "upload_broken", wording.UPLOAD_BROKEN)
+
+
+def _too_slow(message: str) -> Problem:
+    return Problem(408, "upload_too_slow", message, headers={"Connection": "close"})
 
 
 def _too_large(max_body_bytes: int) -> Problem:
