@@ -228,6 +228,16 @@ class RunList(Answer):
     runs: tuple[RunAnswer, ...] = Field(description="the first one first")
 
 
+class ErasedAnswer(Answer):
+    """What is no longer there."""
+
+    pseudonym: str = Field(description="what the audit log calls the student from now on")
+    submissions: int
+    runs: int
+    tokens: int = Field(description="revoked, and of nobody now")
+    blobs: int = Field(description="files that nobody else had sent")
+
+
 class AuditEntry(Answer):
     id: int
     at: datetime

@@ -26,6 +26,7 @@ child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 ELSEWHERE = {
     "course": "grader.course_cli:course",
     "grade": "grader.cli:grade",
+    "student": "service.commands.students:student",
     "token": "service.commands.tokens:token",
 }
 """Commands of other modules, imported when called for: the web process never loads a sandbox."""

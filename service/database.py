@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -43,6 +43,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
+        "secure_delete=ON",  # what is erased is gone from the file as well
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -64,6 +65,18 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A transaction that writes: committed at the end, rolled back by an exception."""
     with engine.begin() as connection:
         yield connection
+
+
+def empty_journal(engine: sa.Engine) -> None:
+    """Leave nothing of what was deleted in SQLite's journal, unless somebody reads from it just then.
+
+    PostgreSQL clears its own away in time.
+    """
+    if engine.dialect.name == "sqlite":
+        with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+            cursor.execute("PRAGMA busy_timeout=1000")  # it keeps writers out while it waits for readers
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def insert_or_ignore(connection: sa.Connection, table: sa.Table, values: Mapping[str, object]) -> sa.Insert:

@@ -6,7 +6,7 @@ an engine of ours, which begins transactions itself, it fails. (docs/decisions/0
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import sqlalchemy as sa
@@ -55,6 +55,10 @@ class DbosQueue:
 
     def cancel(self, run_id: str) -> None:
         self._client.cancel_workflow(run_id)
+
+    def forget(self, run_ids: Sequence[str]) -> None:
+        for start in range(0, len(run_ids), 500):
+            self._client.delete_workflows(list(run_ids[start : start + 500]))
 
     def close(self) -> None:
         self._client.destroy()

@@ -4,7 +4,7 @@ The engine delivers each id at least once. Everything else (the state, the attem
 our own tables, see service/runs.py. (docs/decisions/0060)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -26,6 +26,10 @@ class Queue(Protocol):
 
     def cancel(self, run_id: str) -> None:
         """Take a run that has not begun out of the queue; harmless if it has begun or is gone."""
+        ...
+
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Delete what the engine keeps of these runs; harmless for those it does not know."""
         ...
 
     def close(self) -> None: ...
@@ -53,12 +57,16 @@ class FakeQueue:
     def __init__(self) -> None:
         self.submitted: list[str] = []
         self.cancelled: list[str] = []
+        self.forgotten: list[str] = []
 
     def submit(self, connection: sa.Connection, run_id: str, priority: int) -> None:
         self.submitted.append(run_id)
 
     def cancel(self, run_id: str) -> None:
         self.cancelled.append(run_id)
+
+    def forget(self, run_ids: Sequence[str]) -> None:
+        self.forgotten += run_ids
 
     def close(self) -> None:
         pass

@@ -15,6 +15,7 @@ TOKEN_MISSING = (
 )
 TOKEN_INVALID = "This token is unknown, expired or revoked. Ask the course staff for a new one."
 SUBMISSION_UNKNOWN = "There is no such submission, or it is not yours."
+STUDENT_UNKNOWN = "Nothing that is stored names this student. Names are compared letter by letter."
 RUN_UNKNOWN = "This submission has no such run; see its list of runs."
 STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
@@ -284,6 +285,21 @@ def new_database(folder: Path) -> str:
 
 def token_unknown(token_id: str) -> str:
     return f"There is no token {token_id}; see 'autograder token list'."
+
+
+def erase_question(student: str, count: int) -> str:
+    return f"Erase {_shown(student)}, with {count} submissions and their grades? There is no way back."
+
+
+def erased(pseudonym: str, submission_count: int, token_count: int, blob_count: int) -> str:
+    return (
+        f"Erased: {submission_count} submissions, {blob_count} files that nobody else had sent; {token_count} tokens "
+        f"revoked. The audit log calls the student {pseudonym} from now on. Backups made before still hold the student."
+    )
+
+
+def exported(file: Path, submission_count: int) -> str:
+    return f"{file}: {submission_count} submissions"
 
 
 def admin_token(secret: str) -> str:

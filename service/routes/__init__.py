@@ -1,6 +1,18 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
-from service.routes import audit, classes, events, grades, health, offerings, regrades, submissions, submit, units
+from service.routes import (
+    audit,
+    classes,
+    events,
+    grades,
+    health,
+    offerings,
+    regrades,
+    students,
+    submissions,
+    submit,
+    units,
+)
 
 ALL = (
     submit.router,
@@ -11,6 +23,7 @@ ALL = (
     grades.router,
     offerings.router,
     regrades.router,
+    students.router,
     audit.router,
     health.router,
 )

@@ -118,3 +118,19 @@ def test_adding_columns_and_taking_them_back_loses_no_row(engine, settings):
     with database.reading(engine) as connection:
         assert connection.execute(sa.select(tables.runs.c.id, tables.runs.c.version)).all() == [("r", 0)]
         assert connection.execute(sa.select(tables.submissions.c.stored_at)).scalar_one() == 7
+
+
+def test_what_was_deleted_is_neither_in_the_file_nor_in_its_journal(engine, settings):
+    def held() -> bytes:
+        return b"".join(path.read_bytes() for path in settings.data.glob("*.sqlite*"))
+
+    with database.writing(engine) as connection:
+        for number in range(200):
+            values = {"id": str(number), "title": f"a name of somebody {number}", "created_at": 0}
+            connection.execute(tables.courses.insert().values(values))
+    assert b"a name of somebody" in held()
+    with database.writing(engine) as connection:
+        connection.execute(tables.courses.update().where(tables.courses.c.id == "7").values(title="x"))
+        connection.execute(tables.courses.delete().where(tables.courses.c.id != "7"))
+    database.empty_journal(engine)
+    assert b"a name of somebody" not in held()
