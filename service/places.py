@@ -170,21 +170,30 @@ def _ahead(connection: sa.Connection, run: RunState) -> Counter[str]:
 
 
 def _recent(connection: sa.Connection) -> list[Finished]:
+    """Those of the runs that ended last which were graded in full, the last one first.
+
+    Which they are is seen here, not in the query: SQLite would otherwise find all that ever ended so, and sort them.
+    """
     query = (
-        sa.select(runs.c.unit, runs.c.worker, runs.c.queued_at, runs.c.started_at, runs.c.finished_at)
-        .where(
-            runs.c.finished_at.is_not(None),
-            runs.c.status == Status.DONE.value,
-            runs.c.cached_from.is_(None),
-            runs.c.started_at.is_not(None),
+        sa.select(
+            runs.c.status,
+            runs.c.cached_from,
+            runs.c.unit,
+            runs.c.worker,
+            runs.c.queued_at,
+            runs.c.started_at,
+            runs.c.finished_at,
         )
+        .where(runs.c.finished_at.is_not(None))
         .order_by(runs.c.finished_at.desc())
-        .limit(RECENT_RUNS)
+        .limit(2 * RECENT_RUNS)
     )
-    return [
+    found = [
         Finished(row.unit, row.worker, row.queued_at, row.started_at, row.finished_at)
         for row in connection.execute(query)
+        if row.status == Status.DONE.value and row.cached_from is None and row.started_at is not None
     ]
+    return found[:RECENT_RUNS]
 
 
 def _under_way(

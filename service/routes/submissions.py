@@ -83,8 +83,13 @@ def report(account: Caller, stored: Visible, service: Served, format: ReportForm
 
 
 def report_answer(service: Service, account: Account, stored: submissions.Stored, format: Format) -> Response:
-    """The report of the run that counts; raises Problem 409 while there is none."""
-    return run_report_answer(service, account, stored.run, format)
+    """The report of the run that counts, and what attempts are left; raises Problem 409 while there is none."""
+    answer = run_report_answer(service, account, stored.run, format)
+    with reading(service.engine) as connection:
+        left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
+    if left is not None:
+        answer.headers["Attempts-Left"] = str(left)
+    return answer
 
 
 def run_report_answer(service: Service, account: Account, run_id: str, format: Format) -> Response:

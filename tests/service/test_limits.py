@@ -52,6 +52,15 @@ def test_the_last_attempt_is_the_last_and_each_answer_says_what_is_left(bench):
     assert len(bench.rows(tables.submissions)) == len(bench.queue.submitted) == 3
 
 
+def test_a_report_comes_with_what_is_left(bench):
+    ask(bench, attempts=3)
+    reports = [f"/v1/submissions/{bench.submitted('ada')}/report" for _ in range(2)]
+    bench.graded()
+    assert [bench.get(path, "ada").headers["Attempts-Left"] for path in reports] == ["1", "1"]
+    ask(bench)
+    assert "Attempts-Left" not in bench.get(reports[0], "ada").headers
+
+
 @pytest.mark.parametrize("status", ["error", "cancelled"])
 def test_what_we_failed_at_and_what_was_cancelled_uses_no_attempt(bench, status):
     ask(bench, attempts=1)
