@@ -243,6 +243,12 @@ class Integrity(Part):
     digests: dict[str, str]
 
 
+class CachedPart(Part):
+    """The same files were graded before under the same conditions, and this report repeats that one."""
+
+    graded_at: datetime
+
+
 class Report(Part):
     schema_: Literal["autograder.report/1"] = Field(default=SCHEMA, alias="schema")
     submission: SubmissionPart
@@ -259,6 +265,7 @@ class Report(Part):
     environment: EnvironmentPart | None = None
     timing: Timing
     integrity: Integrity | None = None
+    cached: CachedPart | None = Field(default=None, description="null: graded for this submission")
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from grader import wording
 from grader.report import Outcome, Report
 from grader.wording import escaped, shown
 
@@ -26,6 +27,8 @@ def _lines(report: Report) -> Iterator[str]:
     for reason in report.reasons:
         yield from _hanging("  - ", reason.message)
     yield from _hanging("Next: ", report.next_step)
+    if report.cached is not None:
+        yield from _hanging("Note: ", wording.repeats(report.cached.graded_at))
     for entry in report.intake:
         place = f"{shown(entry.path)}: " if entry.path else ""
         yield f"Note: {place}{escaped(entry.message)}"

@@ -5,6 +5,7 @@ of theirs reaches a screen.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from signal import Signals
 
 from grader.comparator import Difference, Kind
@@ -560,6 +561,13 @@ def required_survived(ids: Sequence[str]) -> str:
 
 PASSED = "Everything passed."
 GRADER_FAILED = "Grading failed on our side. This costs no attempt; the submission is not at fault."
+
+
+def repeats(graded_at: datetime) -> str:
+    return (
+        f"The same files were graded before, at {graded_at:%Y-%m-%d %H:%M:%S} UTC; this is that report. "
+        "Grading them again gives the same."
+    )
 
 
 def grader_failed(kind: str) -> str:

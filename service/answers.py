@@ -296,6 +296,21 @@ def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: 
     )
 
 
+def taken_in(stored: Stored) -> SubmissionAnswer:
+    """All that is certain of a submission just stored, when the database cannot be asked."""
+    return SubmissionAnswer(
+        id=stored.id,
+        unit=stored.unit,
+        status=runs.Status.QUEUED,
+        position=None,
+        estimate_seconds=None,
+        progress=None,
+        attempts_left=None,
+        links=links_of(stored.id),
+        intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
+    )
+
+
 def unit_links(unit: Unit) -> UnitLinks:
     here = links.to(f"/v1/units/{unit.id}")
     return UnitLinks(

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import logs, pages, problems, routes, wording
+from service import logs, pages, pressure, problems, routes, wording
 from service.dependencies import Service
 from service.events import STREAM, Hub
 from service.proxies import Proxies
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SUBMISSION_BODY_BYTES = 2**40
+PROBES = ("/livez", "/readyz", "/metrics")  # asked every few seconds
 JSON_BODY_BYTES = 256 * 2**10  # of requests that are no submissions
 
 SECURITY_HEADERS = {
@@ -52,6 +53,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.state.hub = Hub(service.engine, events.show(service), service.stats, settings.max_streams)
     problems.install(app)
+    pressure.install(app)
     for router in routes.ALL:
         own = SUBMISSION_BODY_BYTES if router is submit.router else None  # which counts for itself, see upload.py
         app.include_router(router, max_body_size=own)
@@ -118,7 +120,8 @@ class Answering:
                     "seconds": round(seconds, 4),
                     "client": (scope.get("client") or ("",))[0],
                 }
-                log.info("%s %s: %d", method, scope["path"], status, extra={"fields": fields})
+                level = logging.DEBUG if scope["path"].endswith(PROBES) and status == 200 else logging.INFO
+                log.log(level, "%s %s: %d", method, scope["path"], status, extra={"fields": fields})
 
     def _count(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         state = scope["state"]

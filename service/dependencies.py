@@ -15,9 +15,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from grader.unit import Course, Unit
 from service import accounts, submissions, wording
 from service.accounts import Account, Role
-from service.database import reading
+from service.database import AWAY, reading
+from service.pressure import Closed, Pressure, of_database
 from service.problems import Problem
 from service.queue import Queue
+from service.receipts import Signer
 from service.settings import Settings
 from service.stats import Stats
 
@@ -31,6 +33,8 @@ class Service:
     queue: Queue
     course: Course
     clock: Callable[[], float] = time.time
+    pressure: Pressure = field(default_factory=Pressure)
+    receipts: Signer = field(default_factory=Signer)
     stats: Stats = field(default_factory=Stats)  # of this process
 
 
@@ -67,6 +71,26 @@ def known_caller(request: Request, service: Served, credentials: Credentials) ->
 
 
 KnownCaller = Annotated[Account | None, Depends(known_caller)]
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who posts: the digest of the token, and its account, or why the database cannot tell it now."""
+
+    token: str
+    account: Account | Closed
+
+
+def sender(request: Request, service: Served, credentials: Credentials) -> Sender:
+    """The caller, as far as can be told: while the database does not answer, what is sent still gets a receipt."""
+    token = accounts.digest_of(credentials.credentials) if credentials is not None else ""
+    try:
+        return Sender(token, caller(request, service, credentials))
+    except AWAY as error:
+        return Sender(token, of_database(error))
+
+
+Sending = Annotated[Sender, Depends(sender)]
 
 
 def teacher(account: Caller) -> Account:

@@ -4,6 +4,7 @@ Intake closes before anything breaks. It opens again only when there is clear ro
 the mark. Every web process judges by itself. (docs/decisions/0137)
 """
 
+import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,12 +13,17 @@ from pathlib import Path
 
 import anyio
 import sqlalchemy as sa
+from fastapi import FastAPI, Request
+from starlette.responses import Response
 
 from service import wording
-from service.problems import Problem
+from service.database import AWAY
+from service.problems import Problem, response
 from service.runs import Status
 from service.settings import Settings
 from service.tables import runs
+
+log = logging.getLogger(__name__)
 
 AGAIN_FREE = 1.2  # times the least free bytes: then intake opens again
 AGAIN_QUEUED = 0.9  # times the longest queue: likewise
@@ -100,7 +106,18 @@ class Pressure:
         return len(self.uploads) < settings.max_uploads and self.uploads.count(token) < most
 
 
-def of_database(error: sa.exc.SQLAlchemyError) -> Closed:
+def install(app: FastAPI) -> None:
+    """Answer every request that the database fails with its 503; a POST of a submission adds a receipt to that."""
+
+    def on_away(request: Request, error: Exception) -> Response:
+        log.warning("the database does not answer: %s", error)
+        return response(request, of_database(error).problem(wording.TRY_AGAIN))
+
+    for kind in AWAY:
+        app.add_exception_handler(kind, on_away)
+
+
+def of_database(error: Exception) -> Closed:
     """What to say when the database does not do what it must."""
     text = str(getattr(error, "orig", None) or error).lower()
     if any(sign in text for sign in ("disk is full", "no space left", "could not extend", "readonly")):

@@ -1,18 +1,20 @@
 """Settings and a course go in; the web process runs until it is told to stop."""
 
 import resource
+import time
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from grader.unit import Course
-from service import database
+from service import database, secrets
 from service.app import create_app
 from service.connection import HEAD_BYTES, KEEP_ALIVE_SECONDS, PatientConnection
 from service.dbos_queue import DbosQueue
 from service.dependencies import Service
 from service.processes import prepare, when_stdin_closes
+from service.receipts import KEY_NAME, Signer
 from service.settings import Settings
 
 MOST_FILES = 65_536
@@ -65,7 +67,9 @@ def run_web(settings: Settings, course: Course, host: str, port: int, *, until_s
     prepare(settings)
     engine = database.open_engine(settings.url)
     queue = DbosQueue(engine)
-    service = Service(settings, engine, queue, course)
+    with database.writing(engine) as connection:  # now, so that receipts can be signed while the database is away
+        signer = Signer(secrets.key(connection, KEY_NAME, time.time()))
+    service = Service(settings, engine, queue, course, receipts=signer)
     server = Server(config(create_app(service), settings, host, port))
     if until_stdin_closes:
         when_stdin_closes(server.stop)

@@ -1,6 +1,7 @@
 """Every sentence the service itself says: values go in, text that says what to do next comes out."""
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,15 +26,31 @@ BODY_TOO_LARGE = "The request's body is larger than this service takes. Send les
 HTTP_UNREADABLE = "This is not a request that the service can read: its head is too long, or it is not HTTP/1.1."
 STREAMS_FULL = "Too many clients follow submissions just now. Ask the submission's own address now and then instead."
 UPLOAD_BROKEN = "The upload ended before it was complete. Send it again."
+KEEP_RECEIPT = "Send the same again later, with the receipt: the time in it is the one that counts."
+TRY_AGAIN = "Try again in a moment."
+DATABASE_BUSY = "The database is too busy to answer."
+DATABASE_FULL = "The database's disk is full, so nothing can be stored until the staff has made room."
+DATABASE_UNAVAILABLE = "The database does not answer."
+TOO_MANY_UPLOADS = "Too many uploads are under way. Nothing of yours was read; send it again in a few seconds."
+IDEMPOTENCY_MISMATCH = (
+    "This Idempotency-Key was used for a submission with other fields or files. Use a new key for a new submission."
+)
+IDEMPOTENCY_IN_FLIGHT = "A request with this Idempotency-Key is still being answered. Ask again in a moment."
+RECEIPT_UNREADABLE = "it is not one of this service's; send the text exactly as you got it"
+RECEIPT_OF_OTHER_FILES = (
+    "it is for other files, another unit, course or student; send exactly what you sent when you got it"
+)
+RECEIPT_OF_OTHER_TOKEN = "it was given to somebody else"
 WORKER_STARTING = "worker: starting"
 NO_UNITS = "no unit could be loaded; see the problems in /v1/units"
 
 
-def curl(unit: Unit, base_url: str, token: str = "$TOKEN") -> str:
-    """The command that submits this unit."""
-    files = " ".join(f"-F {file.stem}=@{file.stem}.py" for file in unit.files)
+def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, str] | None = None) -> str:
+    """The command that submits this unit, with further text fields."""
+    words = [f"-F {file.stem}=@{file.stem}.py" for file in unit.files]
+    words += ["-F tests=@tests.zip", *(f"-F {shlex.quote(f'{name}={text}')}" for name, text in (fields or {}).items())]
     return (
-        f'curl -sS -H "Authorization: Bearer {token}" {files} -F tests=@tests.zip '
+        f'curl -sS -H "Authorization: Bearer {token}" {" ".join(words)} '
         f"'{base_url.rstrip('/')}/v1/units/{unit.id}/submissions?wait=60'"
     )
 
@@ -101,6 +118,33 @@ def upload_too_large(most_bytes: int) -> str:
     return f"The upload is larger than {most_bytes} bytes. Send only the unit's files and your tests."
 
 
+def upload_stalled(most_seconds: float) -> str:
+    return f"Nothing arrived for {most_seconds:g} s, or next to nothing. Send it again."
+
+
+def idempotency_key_invalid(most: int) -> str:
+    return f"An Idempotency-Key is 1 to {most} printable ASCII characters, such as a random UUID."
+
+
+def disk_low(free: int, least: int) -> str:
+    return (
+        f"The service's disk is nearly full ({free // 2**20} MiB are free, {least // 2**20} MiB are needed), so "
+        "nothing is taken in until the staff has made room."
+    )
+
+
+def queue_full(waiting: int) -> str:
+    return f"{waiting} submissions wait to be graded, so nothing more is taken in for now."
+
+
+def receipt_refused(reason: str) -> str:
+    return f"The receipt does not count here: {reason}. Leave it out to submit with the time of now."
+
+
+def receipt_expired(until: datetime) -> str:
+    return f"it was valid until {until:%Y-%m-%d %H:%M:%S} UTC, 24 hours from when it was given"
+
+
 def request_invalid(wrong: Sequence[Mapping[str, str]]) -> str:
     """`wrong` holds where and message of each part that is not valid."""
     parts = "; ".join(f"{part['where']}: {part['message']}" for part in wrong)
@@ -134,8 +178,8 @@ def not_regraded(status: Status) -> str:
     return f"A run of this submission is {status.value}. Wait until it has ended, then ask again."
 
 
-def not_waiting(status: Status) -> str:
-    return f"Only a submission that waits can be cancelled; this one is {status.value}."
+def ended(status: Status) -> str:
+    return f"Nothing is left to cancel: this submission's grading has ended, it is {status.value}."
 
 
 def answers(name: str) -> str:
@@ -174,6 +218,13 @@ def metrics_closed(role: Role) -> str:
 
 def sandbox_missing(error: str) -> str:
     return f"sandbox: {error}"
+
+
+def memory_short(free: int, needed: int) -> str:
+    return (
+        f"memory: a submission waits because {free // 2**20} MiB are free and {needed // 2**20} MiB are needed for its "
+        "sandbox; stop what else uses memory, or lower AUTOGRADER_SLOTS"
+    )
 
 
 def oracle_missing(error: str) -> str:

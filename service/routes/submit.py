@@ -5,19 +5,18 @@ import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from grader.report import Report
-from grader.unit import Unit
-from service import answers, limits, links, posted, runs, submissions, wording
-from service.accounts import Account
-from service.database import reading, writing
-from service.dependencies import Caller, Served, Service, Wanted
+from service import answers, links, runs
+from service.accept import Posting, accept
+from service.database import AWAY, reading
+from service.dependencies import Sending, Served, Service, Wanted
 from service.posted import NAME_CHARS
-from service.problems import Problem, documented
-from service.routes.submissions import Format, ReportFormat, report_answer, status_answer
-from service.upload import Form, read_form
+from service.problems import documented
+from service.routes.submissions import RETRY_SECONDS, Format, ReportFormat, report_answer, status_answer
+from service.upload import read_form
 
 router = APIRouter()
 
@@ -40,6 +39,7 @@ _FORM = {
                         },
                         "student": {"type": "string", "maxLength": NAME_CHARS},
                         "course": {"type": "string", "default": "default"},
+                        "receipt": {"type": "string", "description": "from a 503: its time is the one that counts"},
                     },
                     "additionalProperties": {
                         "type": "string",
@@ -61,64 +61,47 @@ _FORM = {
     response_model=answers.SubmissionAnswer,
     responses={
         200: {"description": "The report, when it was ready within the wait", "model": Report},
-        **documented(400, 401, 403, 404, 408, 413, 415, 422, 429),
+        **documented(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
     },
     openapi_extra=_FORM,
 )
 async def submit(
     request: Request,
-    account: Caller,
+    sender: Sending,
     unit: Wanted,
     service: Served,
     wait: Annotated[float | None, Query(ge=0, description="seconds to wait for the report")] = None,
     format: ReportFormat = Format.JSON,
     prefer: Annotated[str | None, Header(description="wait=SECONDS, as ?wait=")] = None,
+    idempotency_key: Annotated[
+        str, Header(description="up to 255 printable characters; the same again is answered with the same submission")
+    ] = "",
+    submission_receipt: Annotated[str, Header(description="from a 503, as the form field `receipt`")] = "",
 ) -> Response:
     settings = service.settings
-    form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
-    stored = await run_in_threadpool(accept, service, account, unit, form, wording.curl(unit, str(request.base_url)))
+    posting = Posting(idempotency_key, submission_receipt, str(request.base_url))
+    async with service.pressure.place(settings, sender.token):
+        form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
+        accepted = await run_in_threadpool(accept, service, sender, unit, form, posting)
+        del form  # while the report is waited for, its bytes need not be in memory
+    stored, account = accepted.stored, accepted.account
     seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)
-    applied = {"Preference-Applied": f"wait={seconds:g}"} if prefer and seconds else {}
-    location = {"Location": links.to(f"/v1/submissions/{stored.id}")}
-    if await _ended(request, service, stored.run, seconds):
-        answer = await run_in_threadpool(report_answer, service, account, stored, format)
-        answer.headers.update(location | applied)
-        return answer
-    answer = await run_in_threadpool(status_answer, service, stored)
-    answer.status_code = 202
-    answer.headers.update(location | applied)
+    headers = {"Location": links.to(f"/v1/submissions/{stored.id}")}
+    if prefer and seconds:
+        headers["Preference-Applied"] = f"wait={seconds:g}"
+    if accepted.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    try:
+        if await _ended(request, service, stored.run, seconds):
+            answer = await run_in_threadpool(report_answer, service, account, stored, format)
+        else:
+            answer = await run_in_threadpool(status_answer, service, stored)
+            answer.status_code = 202
+    except AWAY:  # it is stored, and that must be said
+        known = answers.taken_in(stored).model_dump(mode="json")
+        answer = JSONResponse(known, 202, headers={"Retry-After": str(RETRY_SECONDS)})
+    answer.headers.update(headers)
     return answer
-
-
-def accept(service: Service, account: Account, unit: Unit, form: Form, curl: str) -> submissions.Stored:
-    """Take in, store and enqueue what was posted; raises Problem 403, 422 or 429, and then nothing is stored."""
-    student = posted.student(account, form)
-    course = posted.one_field(form, "course") or "default"
-    now = service.clock()
-    submission = posted.taken_in(unit, form, curl)
-    with writing(service.engine) as connection:
-        if not submissions.course_exists(connection, course):
-            raise Problem(422, "course_unknown", wording.course_unknown(course))
-        allowed = limits.check(
-            connection,
-            account,
-            course=course,
-            unit=unit.id,
-            student=student,
-            received_at=now,
-            now=now,
-            usual=limits.usual(service.settings),
-        )
-        return submissions.add(
-            connection,
-            service.queue,
-            submission,
-            course=course,
-            student=student,
-            token=account.id,
-            now=now,
-            counted=allowed.counted,
-        )
 
 
 def _wait_seconds(wait: float | None, prefer: str | None) -> float:

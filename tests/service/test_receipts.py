@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from service import database, secrets, tables
+from service.queue import FakeQueue
 from service.receipts import BadReceipt, Receipt, Signer
 from tests.service import samples
 from tests.service.postgres import Postgres
@@ -215,6 +216,32 @@ def test_the_key_is_freed_when_the_database_comes_back(bench):
     receipt = post(bench, headers=headers).json()["receipt"]
     is_away(bench, False)
     assert post(bench, headers=headers, receipt=receipt).status_code == 202
+
+
+def test_every_other_request_is_a_503_too_while_the_database_is_away(bench):
+    bench.auth("ada")
+    is_away(bench)
+    for path in ("/v1/submissions/1", "/v1/submissions/1/report"):
+        answer = bench.get(path, "ada")
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert "receipt" not in answer.json()
+
+
+def test_a_database_that_goes_while_the_report_is_waited_for_takes_nothing_back(bench):
+    bench.auth("ada")
+
+    class LastWord(FakeQueue):
+        def submit(self, connection, run_id, priority):
+            super().submit(connection, run_id, priority)
+            is_away(bench)  # the transaction that runs has its connection
+
+    object.__setattr__(bench.service, "queue", LastWord())
+    answer = post(bench)
+    is_away(bench, False)
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+    [row] = bench.rows(tables.submissions)
+    assert answer.headers["Location"] == answer.json()["links"]["self"] == f"/v1/submissions/{row.id}"
 
 
 def test_a_server_that_stops_and_starts_again_loses_no_time_of_receipt(tmp_path, make_bench):
