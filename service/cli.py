@@ -24,9 +24,12 @@ child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 
 
 ELSEWHERE = {
+    "backup": "service.commands.keeping:save",
     "course": "grader.course_cli:course",
     "grade": "grader.cli:grade",
+    "restore": "service.commands.keeping:restore",
     "student": "service.commands.students:student",
+    "sweep": "service.commands.keeping:sweep",
     "token": "service.commands.tokens:token",
 }
 """Commands of other modules, imported when called for: the web process never loads a sandbox."""

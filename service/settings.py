@@ -44,6 +44,7 @@ class Settings:
     heartbeat_seconds: float = 2.0
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
+    keep_submissions_days: float = 0.0  # 0: for ever
     root_path: str = ""  # under which a proxy serves us, such as /grader
     forwarded_allow_ips: str = "127.0.0.1,::1"  # proxies whose X-Forwarded-* are believed: addresses, networks or *
     max_connections: int = 2000  # of one web process; over it, 503
@@ -78,6 +79,8 @@ class Settings:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
         if self.attempts_per_hour < 0:
             raise ValueError(f"attempts_per_hour must be at least 0, got {self.attempts_per_hour}")
+        if not self.keep_submissions_days >= 0:
+            raise ValueError(f"keep_submissions_days must be at least 0, got {self.keep_submissions_days}")
         if self.sandbox not in ("docker", "process"):
             raise ValueError(f"sandbox must be docker or process, got {self.sandbox!r}")
         if self.log not in ("text", "json"):
@@ -112,6 +115,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "memory_reserve_bytes": int,
     "cache": _switch,
     "stop_seconds": float,
+    "keep_submissions_days": float,
     "attempts_per_hour": int,
     "root_path": str,
     "forwarded_allow_ips": str,

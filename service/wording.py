@@ -338,6 +338,45 @@ def token_unknown(token_id: str) -> str:
     return f"There is no token {token_id}; see 'autograder token list'."
 
 
+NO_DATABASE = (
+    "There is no database of the service here. Name its directory with --data, or set AUTOGRADER_DATABASE_URL."
+)
+
+
+def backup_made(file: Path, schema: str, row_count: int, byte_count: int) -> str:
+    return f"{file}: {row_count} rows of schema {schema}, {byte_count} bytes. It holds secrets: keep it to yourself."
+
+
+def backup_restored(file: Path, row_count: int) -> str:
+    return f"Restored {row_count} rows from {file}. Start the service; what was not graded yet is graded then."
+
+
+def backup_damaged(file: Path) -> str:
+    return f"{file} is no complete backup: it was cut off or changed. Nothing was restored; take another copy."
+
+
+def backup_newer(file: Path, found: str, known: str) -> str:
+    return (
+        f"{file} was made by a newer version ({found}; this one knows up to {known}). Nothing was restored; install "
+        "that version first."
+    )
+
+
+def backup_does_not_fit(file: Path, reason: str) -> str:
+    return f"{file} holds a row that this database does not take. Nothing was restored. {reason}"
+
+
+def database_used(table: str) -> str:
+    return (
+        f"The database is not empty ({table} has rows). Nothing was restored; name a new one with --data or "
+        "AUTOGRADER_DATABASE_URL, and restore before the service is first started."
+    )
+
+
+def swept(submission_count: int, blob_count: int, key_count: int) -> str:
+    return f"Gone: {submission_count} submissions, {blob_count} files nobody names, {key_count} keys of requests."
+
+
 def erase_question(student: str, count: int) -> str:
     return f"Erase {_shown(student)}, with {count} submissions and their grades? There is no way back."
 
