@@ -43,7 +43,7 @@ KINDS = {"link": tarfile.SYMTYPE, "hard_link": tarfile.LNKTYPE, "device": tarfil
 @dataclass(frozen=True)
 class Hostile:
     """One submission. `expected` is as in tests/samples/, but `fails` or `rejects` may be ["any"]: some, whichever, as
-    course causes are with the key "any"; and "failing" in `course_causes` stands for each course test that must fail."""
+    with the key "any" in `course_causes`. The key "failing" there stands for each course test that must fail."""
 
     name: str
     attack: str
