@@ -18,14 +18,14 @@ from service import logs, pages, pressure, problems, routes, wording
 from service.dependencies import Service
 from service.events import STREAM, Hub
 from service.proxies import Proxies
-from service.routes import events, submit
+from service.routes import events
 from service.stats import Stats
 
 log = logging.getLogger(__name__)
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-SUBMISSION_BODY_BYTES = 2**40
+COUNTS_ITSELF = ("/v1/units/{unit}/submissions",)  # routes that bound the body themselves, see upload.py
 PROBES = ("/livez", "/readyz", "/metrics")  # asked every few seconds
 JSON_BODY_BYTES = 256 * 2**10  # of requests that are no submissions
 
@@ -47,7 +47,6 @@ def create_app(service: Service) -> FastAPI:
         version="1",
         docs_url=None,  # the usual viewers load scripts from elsewhere
         redoc_url=None,
-        max_body_size=JSON_BODY_BYTES,
         redirect_slashes=False,  # curl does not follow, and would end well with nothing said
     )
     app.state.service = service
@@ -55,8 +54,7 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     pressure.install(app)
     for router in routes.ALL:
-        own = SUBMISSION_BODY_BYTES if router is submit.router else None  # which counts for itself, see upload.py
-        app.include_router(router, max_body_size=own)
+        app.include_router(router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
@@ -104,7 +102,7 @@ class Answering:
 
         with logs.about(request=request_id):
             try:
-                await self.app(scope, _in_time(receive, self._body_seconds), send_with_headers)
+                await self.app(scope, _bounded(scope, receive, self._body_seconds), send_with_headers)
             except Exception as error:
                 answer = problems.of_bug(Request(scope), error)
                 if not status:
@@ -126,7 +124,7 @@ class Answering:
     def _count(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         state = scope["state"]
         state["counted"] = True
-        route = getattr(scope.get("route"), "path", None) or "none"
+        route = _route(scope)
         shown = method if method in METHODS else "other"
         self._stats.count("http_requests", route=route, method=shown, status=str(status))
         self._stats.observe("http_request_seconds", seconds, route=route)
@@ -141,14 +139,15 @@ def _request_id(scope: Scope) -> str:
     return secrets.token_hex(8)
 
 
-def _in_time(receive: Receive, seconds: float) -> Receive:
-    """`receive`, which gives up with 408 when the body is not complete after so many seconds."""
+def _bounded(scope: Scope, receive: Receive, seconds: float) -> Receive:
+    """`receive`, which gives up when the body is larger than it may be, or not complete after so many seconds."""
     give_up_at = time.monotonic() + seconds
     complete = False
+    count = 0
 
-    async def receive_in_time() -> Message:
-        nonlocal complete
-        if complete:
+    async def receive_bounded() -> Message:
+        nonlocal complete, count
+        if complete or _route(scope) in COUNTS_ITSELF:
             return await receive()
         try:
             async with asyncio.timeout(max(0.0, give_up_at - time.monotonic())):
@@ -156,7 +155,16 @@ def _in_time(receive: Receive, seconds: float) -> Receive:
         except TimeoutError as error:
             complete = True
             raise HTTPException(408, wording.upload_too_slow(seconds), {"Connection": "close"}) from error
+        count += len(message.get("body", b""))
+        if count > JSON_BODY_BYTES:
+            complete = True
+            raise HTTPException(413, wording.BODY_TOO_LARGE, {"Connection": "close"})
         complete = not message.get("more_body", False)
         return message
 
-    return receive_in_time
+    return receive_bounded
+
+
+def _route(scope: Scope) -> str:
+    """The path of the route that answers, with its parameters by name; "none" if there is none (yet)."""
+    return getattr(scope.get("route"), "path", None) or "none"

@@ -95,7 +95,7 @@ def test_what_is_bound_in_one_thread_is_not_in_another():
 
 
 def test_a_request_keeps_a_harmless_id_and_is_given_another_for_a_harmful_one(bench, caplog):
-    caplog.set_level(logging.INFO, "service.app")
+    caplog.set_level(logging.DEBUG, "service.app")
     kept = bench.client.request("GET", "/livez", headers={"X-Request-ID": "trace-1.a_B"})
     assert kept.headers["X-Request-ID"] == "trace-1.a_B"
     for sent in ("a b", "x" * 65, '"}', "-x", ""):

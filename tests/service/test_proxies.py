@@ -107,7 +107,7 @@ def test_no_answer_names_a_path_that_is_not_outside(proxied):
 
 
 def test_headers_of_others_than_the_proxies_are_not_believed(make_bench, caplog):
-    caplog.set_level("INFO", "service.app")
+    caplog.set_level("DEBUG", "service.app")
     bench = make_bench(forwarded_allow_ips="192.0.2.1,198.51.100.0/24")
     page = bench.client.request("GET", "/", headers=BY_PROXY)
     assert "http://host.example/v1/units" in page.text and "/grader" not in page.text
@@ -115,7 +115,7 @@ def test_headers_of_others_than_the_proxies_are_not_believed(make_bench, caplog)
 
 
 def test_who_is_behind_the_proxy_stands_in_the_log(bench, caplog):
-    caplog.set_level("INFO", "service.app")
+    caplog.set_level("DEBUG", "service.app")
     bench.client.request("GET", "/livez", headers=BY_PROXY)
     assert caplog.records[-1].fields["client"] == "203.0.113.9"
 

@@ -1,0 +1,260 @@
+"""Every route with every role, with another student's ids, and with odd names: a new route must be entered here."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from service import accounts, database
+from service.accounts import Role
+from tests.service import samples
+
+WHO = ["nobody", "ada", "bob", "lms", "teacher", "admin", "revoked", "expired"]
+VALID = WHO[1:6]
+
+EXTENSION = {"due_at": "2027-01-01T00:00:00Z", "reason": "ill"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Who may do what. `refused`: what a valid token is answered that may not; `public`: without a token as well."""
+
+    may: list[str]
+    refused: int = 403
+    public: bool = False
+    good: set[int] = field(default_factory=lambda: {200})
+    send: dict[str, Any] = field(default_factory=dict)
+    queued: bool = False  # of a submission that is not graded yet
+    first: tuple[str, str, dict[str, Any]] | None = None  # what an admin does before each try
+
+    @property
+    def checks_tokens(self) -> bool:
+        return not self.public
+
+
+def public(**more: Any) -> Entry:
+    return Entry(WHO, public=True, **more)
+
+
+def owned(**more: Any) -> Entry:
+    """Ada's: for another student it is as if it were not there."""
+    return Entry(["ada", "lms", "teacher", "admin"], refused=404, **more)
+
+
+def staff(*more_roles: str, **more: Any) -> Entry:
+    return Entry([*more_roles, "teacher", "admin"], **more)
+
+
+def admin(**more: Any) -> Entry:
+    return Entry(["admin"], **more)
+
+
+UNIT = "/v1/courses/{course}/units/{unit}"
+ONE = UNIT + "/extensions/{student}"
+SUBMISSION = "/v1/submissions/{submission_id}"
+
+TABLE = {
+    ("GET", "/"): public(),
+    ("GET", "/units/{unit}"): public(),
+    ("GET", "/static"): public(),
+    ("GET", "/openapi.json"): public(),
+    ("GET", "/livez"): public(),
+    ("GET", "/readyz"): public(good={503}),  # no worker runs here
+    ("GET", "/metrics"): admin(),
+    ("GET", "/v1/units"): public(),
+    ("GET", "/v1/units/{unit}"): Entry(["nobody", *VALID]),
+    ("GET", "/v1/units/{unit}/course-tests"): public(),
+    ("POST", "/v1/units/{unit}/submissions"): Entry(VALID, good={202}, send=samples.form()),
+    ("GET", "/v1/units/{unit}/submissions"): staff(),
+    ("GET", "/v1/units/{unit}/stats"): staff(),
+    ("GET", "/v1/units/{unit}/grades"): staff("lms"),
+    ("GET", "/v1/grades"): Entry(["ada", "lms", "teacher", "admin"], send={"params": {"student": "ada"}}),
+    ("GET", SUBMISSION): owned(),
+    ("GET", SUBMISSION + "/report"): owned(),
+    ("GET", SUBMISSION + "/events"): owned(),
+    ("GET", SUBMISSION + "/runs"): owned(),
+    ("GET", SUBMISSION + "/runs/{run_id}/report"): owned(),
+    ("POST", SUBMISSION + "/runs"): staff(good={202, 409}, send={"json": {"reason": "a new test"}}),
+    ("DELETE", SUBMISSION): owned(queued=True),
+    ("GET", "/v1/courses"): staff(),
+    ("GET", "/v1/courses/{course}"): staff(),
+    ("PUT", "/v1/courses/{course}"): staff(send={"json": {"title": "A course"}}),
+    ("GET", UNIT): staff(),
+    ("PUT", UNIT): staff(send={"json": {"attempts": 5}}),
+    ("GET", UNIT + "/extensions"): staff(),
+    ("GET", ONE): staff(first=("PUT", ONE, {"json": EXTENSION})),
+    ("PUT", ONE): staff(send={"json": EXTENSION}),
+    ("DELETE", ONE): staff(good={204}, first=("PUT", ONE, {"json": EXTENSION})),
+    ("GET", "/v1/students/{student}"): admin(),
+    ("DELETE", "/v1/students/{student}"): admin(),
+    ("GET", "/v1/audit"): staff(),
+}
+
+
+def served(routes: list[Any]) -> set[tuple[str, str]]:
+    """Every method and path that the application answers to."""
+    found = set()
+    for route in routes:
+        if inner := getattr(route, "original_router", None):
+            found |= served(inner.routes)
+        elif hasattr(route, "methods"):
+            found |= {(method, route.path.replace(":path", "")) for method in route.methods - {"HEAD"}}
+        else:
+            found.add(("GET", route.path))  # the mounted files
+    return found
+
+
+def test_the_table_holds_exactly_the_routes_that_are_served(bench):
+    app: FastAPI = bench.app
+    assert served(app.routes) == set(TABLE)
+
+
+class Scene:
+    """A graded submission of ada's, and one that waits."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.graded = bench.submitted("ada")
+        [self.run] = bench.queue.submitted
+        bench.graded()
+        self.queued = bench.submitted("ada")
+        self.tokens = {}
+
+    def path(self, template, entry):
+        if template == "/static":
+            return "/static/style.css"
+        submission = self.queued if entry.queued else self.graded
+        return template.format(submission_id=submission, run_id=self.run, unit="L0.0", course="default", student="ada")
+
+    def ask(self, who, method, path, send):
+        return self.bench.client.request(method, path, headers=self.headers(who), **send)
+
+    def headers(self, who):
+        if who not in ("revoked", "expired"):
+            return self.bench.auth(who)
+        if who not in self.tokens:
+            now, secret = self.bench.clock(), accounts.new_secret()
+            with database.writing(self.bench.engine) as connection:
+                expires = now - 1 if who == "expired" else None
+                account = accounts.create(connection, secret=secret, role=Role.ADMIN, now=now - 10, expires_at=expires)
+                if who == "revoked":
+                    accounts.revoke(connection, account.id, now)
+            self.tokens[who] = secret
+        return {"Authorization": f"Bearer {self.tokens[who]}"}
+
+
+@pytest.mark.parametrize(("method", "template"), sorted(TABLE))
+def test_a_route_opens_to_exactly_its_roles(bench, method, template):
+    entry = TABLE[method, template]
+    scene = Scene(bench)
+    if "/events" in template:  # ended, or the stream would not end here
+        bench.graded()
+    path = scene.path(template, entry)
+    for who in sorted(WHO, key=lambda who: who in entry.may):  # first those who may not: they must change nothing
+        if entry.first and who in entry.may:
+            before_method, before_path, before_send = entry.first
+            assert scene.ask("admin", before_method, scene.path(before_path, entry), before_send).status_code == 200
+        answer = scene.ask(who, method, path, entry.send)
+        if who in entry.may:
+            assert answer.status_code in entry.good, (who, answer.text)
+        elif who in ("nobody", "revoked", "expired"):
+            assert answer.status_code == 401, (who, answer.text)
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+            assert answer.json()["code"] == ("token_missing" if who == "nobody" else "token_invalid")
+        else:
+            assert answer.status_code == entry.refused, (who, answer.text)
+
+
+@pytest.mark.parametrize("template", sorted({path for _, path in TABLE if "{submission_id}" in path}))
+def test_another_students_submission_looks_exactly_like_one_that_never_was(bench, template):
+    scene = Scene(bench)
+    for method in ("GET", "POST", "DELETE"):
+        if (entry := TABLE.get((method, template))) is None or entry.refused != 404:
+            continue
+        answers = []
+        for submission in (scene.graded, "0" * 32):
+            path = template.format(submission_id=submission, run_id=scene.run)
+            answer = scene.ask("bob", method, path, entry.send).json()
+            del answer["request_id"]
+            answers.append(answer)
+        assert answers[0] == answers[1]
+
+
+ODD = [
+    "%00",
+    "%ED%A0%80",
+    "%FF%FE",
+    "%0A",
+    "%F0%9F%92%A5",
+    "..%2F..%2Fetc%2Fpasswd",
+    "%25s",
+    "a" * 3000,
+    "'%20OR%201=1--",
+    "-1",
+]
+
+
+@pytest.mark.both_databases
+def test_no_name_in_a_path_or_a_query_is_too_odd(bench):
+    scene = Scene(bench)
+    document = bench.app.openapi()
+    parameters = {
+        (method.upper(), path): [each["name"] for each in operation.get("parameters", []) if each["in"] == "query"]
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+    headers = bench.auth("admin")
+    for method, template in sorted(TABLE):
+        entry = TABLE[method, template]
+        names = [part[1:-1] for part in template.split("/") if part.startswith("{")]
+        plain = {
+            "submission_id": scene.graded,
+            "run_id": scene.run,
+            "unit": "L0.0",
+            "course": "default",
+            "student": "x",
+        }
+        for odd in ODD:
+            paths = [template.format(**{**plain, name: odd}) for name in names]
+            paths += [f"{template.format(**plain)}?{name}={odd}" for name in parameters.get((method, template), [])]
+            for path in paths:
+                answer = bench.client.request(method, path, headers=headers, **entry.send)
+                assert answer.status_code < 500 or template == "/readyz", (method, path, answer.text)
+
+
+def test_every_path_says_which_methods_it_answers_to(bench):
+    scene = Scene(bench)
+    for template in {path for _, path in TABLE if path != "/static"}:
+        methods = {method for method, path in TABLE if path == template}
+        expected = methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
+        path = scene.path(template, next(iter(TABLE.values())))
+        for method in ("PATCH", "TRACE", "BREW", *({"GET", "POST", "PUT", "DELETE"} - methods)):
+            answer = bench.client.request(method, path)
+            assert answer.status_code == 405, (method, path)
+            assert set(answer.headers["Allow"].split(", ")) == expected
+        options = bench.client.request("OPTIONS", path)
+        assert (options.status_code, set(options.headers["Allow"].split(", "))) == (204, expected)
+        assert "Access-Control-Allow-Origin" not in options.headers
+
+
+@pytest.mark.parametrize(("method", "template"), sorted(key for key in TABLE if key[0] == "GET"))
+def test_head_is_answered_as_get_is(bench, method, template):
+    scene = Scene(bench)
+    bench.graded()
+    entry = TABLE[method, template]
+    if entry.first:
+        scene.ask("admin", entry.first[0], scene.path(entry.first[1], entry), entry.first[2])
+    get, head = (scene.ask("admin", each, scene.path(template, entry), entry.send) for each in ("GET", "HEAD"))
+    assert head.status_code == get.status_code
+    assert head.headers.get("Content-Type") == get.headers.get("Content-Type")
+
+
+def test_the_token_for_metrics_opens_nothing_else(make_bench):
+    bench = make_bench(metrics_token="scrape-me")
+    headers = {"Authorization": "Bearer scrape-me"}
+    assert bench.client.request("GET", "/metrics", headers=headers).status_code == 200
+    for path in ("/v1/audit", "/v1/courses", "/v1/units/L0.0/submissions"):
+        assert bench.client.request("GET", path, headers=headers).status_code == 401
+    wrong = {"Authorization": "Bearer scrape-m\u00e9".encode()}
+    assert bench.client.request("GET", "/metrics", headers=wrong).status_code == 401
