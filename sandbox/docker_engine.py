@@ -15,15 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import docker  # type: ignore[import-untyped]
 import docker.errors  # type: ignore[import-untyped]
-import requests.exceptions
 from docker.types import LogConfig, Ulimit  # type: ignore[import-untyped]
 
 from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
+from sandbox.images import ENGINE_ERRORS, remove_old_images
+from sandbox.owner import boot_id, owner_lives, owner_of
 from sandbox.records import Environment, Limits, Module
 from sandbox.session import StationSession
 from sandbox.station import SOURCES, Loss, Lost, SocketLine, Station
@@ -39,9 +41,7 @@ STDOUT = 1
 LOG_BYTES = 4000
 EXIT_SECONDS = 3.0
 RETRY_SECONDS = 5.0
-FOREIGN_SECONDS = 3600.0
-
-ENGINE_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+FOREIGN_SECONDS = 300.0
 
 
 class DockerSandbox:
@@ -82,6 +82,11 @@ class DockerSandbox:
             yield session
         finally:
             session.close()
+
+    def reap(self) -> None:
+        """Remove the containers of owners that are dead, and old images. Raises EngineUnavailable."""
+        reap(self._client)
+        remove_old_images(self._client, self._image_id)
 
     def close(self) -> None:
         """Remove the pool's containers. Sessions that are open keep theirs until they end."""
@@ -363,7 +368,8 @@ def reap(client: docker.DockerClient) -> list[str]:
     """Remove the containers of owners that are dead; returns their ids.
 
     An owner is a process: of this boot and this pid namespace it can be told whether it lives. Of others, which
-    share the engine, only containers that ended over an hour ago are removed.
+    share the engine (an earlier boot, a worker in a container of its own), those are removed that ended, or never
+    began, some time ago: a container ends when its owner does, and an owner that lives removes it at once.
     """
     reaped = []
     try:
@@ -375,33 +381,23 @@ def reap(client: docker.DockerClient) -> list[str]:
         if boot == boot_id():
             orphaned = not owner_lives(owner)
         else:
-            orphaned = container["State"] != "running" and time.time() - container["Created"] > FOREIGN_SECONDS
+            orphaned = container["State"] != "running" and _idle_seconds(client, container) > FOREIGN_SECONDS
         if orphaned:
             remove(client, container["Id"])
             reaped.append(container["Id"])
     return reaped
 
 
+def _idle_seconds(client: docker.DockerClient, container: dict[str, Any]) -> float:
+    """Since a container that does not run ended, or was made if it never ran."""
+    try:
+        finished = str(client.api.inspect_container(container["Id"])["State"]["FinishedAt"])
+    except ENGINE_ERRORS:  # it is gone, or the next look will tell
+        return 0.0
+    ended_at = datetime.fromisoformat(f"{finished[:19]}+00:00").timestamp() if finished[:4] > "0001" else 0.0
+    return time.time() - max(ended_at, float(container["Created"]))
+
+
 def labels() -> dict[str, str]:
     """What marks a container as ours, and as this process's."""
     return {LABEL: "1", BOOT_LABEL: boot_id(), OWNER_LABEL: owner_of(os.getpid())}
-
-
-def boot_id() -> str:
-    """This boot of this machine, and the pid namespace in which owners' numbers mean something."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {os.readlink('/proc/self/ns/pid')}"
-
-
-def owner_of(pid: int) -> str:
-    """A process, told apart from later ones of its number by when it started."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    return f"{pid}:{fields[19]}"
-
-
-def owner_lives(owner: str) -> bool:
-    """Whether the process that `owner_of` named is still there."""
-    try:
-        return owner_of(int(owner.partition(":")[0])) == owner
-    except (OSError, ValueError):
-        return False

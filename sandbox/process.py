@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sandbox.errors import EngineFailed
+from sandbox.leftovers import directory_prefix, sweep_directories
 from sandbox.records import Environment, Module
 from sandbox.session import StationSession
 from sandbox.station import Loss, Lost, SocketLine, Station
@@ -39,6 +40,7 @@ class ProcessSandbox:
 
     def __init__(self, jobs: int = 2) -> None:
         self._jobs = jobs
+        sweep_directories()
 
     @contextmanager
     def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
@@ -67,7 +69,7 @@ class ProcessLine(SocketLine):
     """A supervisor as a child process, in a directory of its own, which goes with it."""
 
     def __init__(self, jobs: int) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="autograder-", ignore_cleanup_errors=True)
+        self._directory = tempfile.TemporaryDirectory(prefix=directory_prefix(), ignore_cleanup_errors=True)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         slots = [f"{self._directory.name}/{number}" for number in range(jobs)]
         for slot in slots:
