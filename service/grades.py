@@ -168,13 +168,16 @@ def _sent(
 def _first_reports(
     connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]]
 ) -> dict[str, tuple[str, float | None]]:
-    """Verdict and score of the first run of each submission that ended done."""
+    """Verdict and score of the first run of each submission that ended done: whose report is not of our failure.
+
+    Asked of the verdict, as SQLite would begin with everything that ever ended done.
+    """
     query = (
         sa.select(runs.c.submission, results.c.verdict, results.c.score)
         .select_from(
             submissions.join(runs, runs.c.submission == submissions.c.id).join(results, results.c.run == runs.c.id)
         )
-        .where(*where, runs.c.status == Status.DONE.value)
+        .where(*where, results.c.verdict != Verdict.GRADER_ERROR.value)
         .order_by(runs.c.queued_at.desc(), runs.c.id.desc())
     )
     return {row.submission: (row.verdict, row.score) for row in connection.execute(query)}

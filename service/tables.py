@@ -122,7 +122,7 @@ submissions = Table(
     Column("run", String(32), nullable=False),
 )
 Index("ix_ag_submissions_unit_received", submissions.c.unit, submissions.c.received_at, submissions.c.id)
-Index("ix_ag_submissions_student", submissions.c.student, submissions.c.unit)
+Index("ix_ag_submissions_student", submissions.c.student, submissions.c.course, submissions.c.unit)
 Index("ix_ag_submissions_course", submissions.c.course, submissions.c.unit, submissions.c.student)
 
 files = Table(

@@ -112,6 +112,8 @@ def upgrade() -> None:
     op.execute("UPDATE ag_submissions SET stored_at = received_at")
     op.add_column("ag_submissions", sa.Column("counted", sa.Boolean(), server_default=sa.true(), nullable=False))
     op.create_index("ix_ag_submissions_course", "ag_submissions", ["course", "unit", "student"])
+    op.drop_index("ix_ag_submissions_student", "ag_submissions")
+    op.create_index("ix_ag_submissions_student", "ag_submissions", ["student", "course", "unit"])
 
     op.add_column("ag_workers", sa.Column("host", sa.String(length=255), server_default="", nullable=False))
     op.add_column("ag_workers", sa.Column("taken_by", sa.String(length=64), nullable=True))
@@ -125,6 +127,8 @@ def downgrade() -> None:
     op.drop_column("ag_workers", "taken_by")
     op.drop_column("ag_workers", "host")
 
+    op.drop_index("ix_ag_submissions_student", "ag_submissions")
+    op.create_index("ix_ag_submissions_student", "ag_submissions", ["student", "unit"])
     op.drop_index("ix_ag_submissions_course", "ag_submissions")
     op.drop_column("ag_submissions", "counted")
     op.drop_column("ag_submissions", "stored_at")
