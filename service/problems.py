@@ -149,6 +149,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, object]]:
     return {status: {"description": http.HTTPStatus(status).phrase, "model": ProblemDetails} for status in statuses}
 
 
+def _answers_problem(answer: Mapping[str, Any]) -> bool:
+    schemas = [content.get("schema", {}) for content in answer.get("content", {}).values()]
+    return {"$ref": "#/components/schemas/ProblemDetails"} in schemas
+
+
 def _document_as_problems(app: FastAPI) -> None:
     """Make OpenAPI say what is answered: problems have their own media type, also where FastAPI adds a 422 itself."""
     made = app.openapi
@@ -160,7 +165,7 @@ def _document_as_problems(app: FastAPI) -> None:
             for operations in document["paths"].values():
                 for operation in operations.values():
                     for status, answer in operation["responses"].items():
-                        if status.startswith("4"):
+                        if status.startswith("4") or _answers_problem(answer):
                             answer["content"] = {MEDIA_TYPE: {"schema": problem}}
             for unused in ("HTTPValidationError", "ValidationError"):
                 document["components"]["schemas"].pop(unused, None)

@@ -189,3 +189,11 @@ def test_a_client_that_sends_next_to_nothing_loses_its_place(make_bench, monkeyp
     answer = bench.client.request("POST", PATH, headers=headers, content=drips())
     assert (answer.status_code, answer.json()["code"]) == (408, "upload_too_slow")
     assert 0 < sent < 1000
+
+
+def test_openapi_documents_the_503_as_a_problem(bench):
+    document = bench.get("/openapi.json").json()
+    post = document["paths"]["/v1/units/{unit}/submissions"]["post"]
+    assert list(post["responses"]["503"]["content"]) == ["application/problem+json"]
+    assert {"idempotency-key", "submission-receipt"} <= {parameter["name"].lower() for parameter in post["parameters"]}
+    assert "problem+json" not in str(document["paths"]["/readyz"]["get"]["responses"]["503"])
