@@ -22,6 +22,7 @@ from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
 from grader.report import MutantStatus, Report
 from grader.seen import About, MutationSeen, OwnSeen, Seen
+from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from grader.verdicts import SuiteSeen
@@ -56,12 +57,14 @@ def grade(
     about: About,
     oracle: Oracle | None = None,
     progress: OnProgress = lambda progress: None,
+    stop: Stop | None = None,
     policy: Policy = STANDARD,
     clock: Callable[[], float] = time.monotonic,
 ) -> Report:
     """Grade a submission. Everything random derives from `seed`. A unit that has an oracle is not graded without one.
 
-    Raises SandboxError or OracleError when we fail; then nothing is known about the submission.
+    Raises SandboxError or OracleError when we fail; then nothing is known about the submission. SandboxError also when
+    `stop` is told: that ends the sandbox.
     """
     phases = Phases(clock)
     problems = contract.check(unit, submission)
@@ -69,6 +72,8 @@ def grade(
     with ExitStack() as stack:
         with phases.time("sandbox"):
             session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
+        if stop is not None:
+            stop.when_told(session.cancel)
         runner = Runner(session, seed, progress)
         own = None
         if readable:

@@ -23,6 +23,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from service.settings import Settings
 
 BUSY_MILLISECONDS = 30_000
+MIGRATE_SECONDS = 60  # for other processes that bring the database up to date
+ANSWER_SECONDS = 60.0  # for a database that starts
+MIGRATE_LOCK = 0x6175746F67726164  # of PostgreSQL's advisory locks: "autograd"
+
+AWAY = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
+"""What a statement raises when the database does not answer."""
 
 
 def open_engine(url: str) -> sa.Engine:
@@ -94,8 +100,38 @@ def exists(settings: Settings) -> bool:
 def migrate(settings: Settings) -> None:
     """Bring our tables up to date. Processes that start together take turns."""
     settings.data.mkdir(parents=True, exist_ok=True)
-    with locked(settings.data / "migrate.lock", wait_seconds=60):
+    with alone(settings):
         command.upgrade(alembic_config(settings), "head")
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Be the only process that changes this database's tables, wherever the others run. Waits for its turn."""
+    if settings.url.startswith("sqlite"):
+        with locked(settings.data / "migrate.lock", wait_seconds=MIGRATE_SECONDS):
+            yield
+        return
+    engine = sa.create_engine(settings.url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"SET lock_timeout = '{MIGRATE_SECONDS}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_lock({MIGRATE_LOCK})")  # until the connection ends
+        yield
+
+
+def wait_for(settings: Settings, wait_seconds: float = ANSWER_SECONDS) -> None:
+    """Wait until the database answers: it may be starting at this moment. Raises OperationalError if it does not."""
+    if settings.url.startswith("sqlite"):
+        return
+    engine = sa.create_engine(settings.url, poolclass=sa.NullPool)
+    give_up_at = time.monotonic() + wait_seconds
+    while True:
+        try:
+            with engine.connect():
+                return
+        except sa.exc.OperationalError:
+            if time.monotonic() >= give_up_at:
+                raise
+            time.sleep(0.2)
 
 
 def alembic_config(settings: Settings) -> Config:

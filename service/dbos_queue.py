@@ -6,13 +6,14 @@ an engine of ours, which begins transactions itself, it fails. (docs/decisions/0
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat
 
-from service.database import BUSY_MILLISECONDS
+from service.database import BUSY_MILLISECONDS, open_engine
 from service.queue import Handler, Stopping
 
 QUEUE = "grading"
@@ -23,7 +24,9 @@ VERSION = "1"
 NAME = "autograder"
 
 _PORTABLE = WorkflowSerializationFormat.PORTABLE  # JSON; the engine's default is pickle
-_ENDED = {"SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"}
+_LIVE = ["ENQUEUED", "DELAYED", "PENDING"]
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_AT_A_TIME = 500  # rows deleted in one statement
 
 logging.getLogger("dbos").setLevel(logging.WARNING)
 
@@ -57,24 +60,34 @@ class DbosQueue:
         self._client.cancel_workflow(run_id)
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        for start in range(0, len(run_ids), 500):
-            self._client.delete_workflows(list(run_ids[start : start + 500]))
+        for start in range(0, len(run_ids), _AT_A_TIME):
+            self._client.delete_workflows(list(run_ids[start : start + _AT_A_TIME]))
 
     def close(self) -> None:
         self._client.destroy()
 
 
 class DbosEngine:
-    """Runs the queue in this process. `executor_id` names the worker across restarts: what a process of that name left
-    unfinished is delivered again when the next one starts, so no two live processes may share it."""
+    """Runs the queue in this process. `executor_id` names the worker: what a process of that name left unfinished is
+    delivered again when the next one starts, so no two live processes may share it.
+
+    What is asked about the queue goes through a client: it works before the start and after the stop, and it fails
+    where the engine itself would wait for the database for ever.
+    """
 
     def __init__(self, url: str, executor_id: str, slots: int, poll_seconds: float) -> None:
         self._url = url
         self._executor_id = executor_id
         self._slots = slots
         self._poll_seconds = poll_seconds
+        self._database = open_engine(url)
+        self._client = DBOSClient(
+            system_database_engine=self._database, application_name=NAME, lazy=True, retry_connection_errors=False
+        )
         # The engine's own count of slots leaves out what it recovers; this one does not.
         self._free = threading.BoundedSemaphore(slots)
+        self._delivered: set[str] = set()
+        self._lost: set[str] = set()
 
     def start(self, handler: Handler) -> None:
         config: DBOSConfig = {
@@ -94,8 +107,10 @@ class DbosEngine:
         # truth about a run is in our tables.
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None, serialization_type=_PORTABLE)
         def grade(run_id: str) -> str:
+            self._delivered.add(run_id)
             with self._free, suppress(Stopping):
                 handler(run_id)
+            self._delivered.discard(run_id)
             return run_id
 
         DBOS.launch()
@@ -106,17 +121,37 @@ class DbosEngine:
             on_conflict="always_update",
         )
 
-    def adopt(self, runs: Mapping[str, int]) -> list[str]:
-        if not runs:
-            return []
-        known = DBOS.list_workflows(workflow_ids=list(runs), load_input=False, load_output=False)
-        live = {workflow.workflow_id for workflow in known if workflow.status not in _ENDED}
-        stranded = [run_id for run_id in runs if run_id not in live]
-        if stranded:
-            DBOS.delete_workflows(stranded)
-        for run_id in stranded:
-            DBOS.enqueue_workflow_with_options(_options(run_id, runs[run_id]), run_id)
-        return stranded
+    def known(self) -> dict[str, str | None]:
+        found = self._client.list_workflows(name=WORKFLOW, status=_LIVE, load_input=False, load_output=False)
+        known = {each.workflow_id: each.executor_id if each.status == "PENDING" else None for each in found}
+        # A run can be marked as given to this process without reaching it, if the database fails in between.
+        mine = {run_id for run_id, worker in known.items() if worker == self._executor_id}
+        lost = mine - self._delivered
+        for run_id in lost & self._lost:  # twice in a row: this is no moment in between
+            del known[run_id]
+        self._lost = lost
+        return known
+
+    def deliver_again(self, runs: Mapping[str, int]) -> None:
+        self._delete(runs)
+        for run_id, priority in runs.items():
+            with self._database.begin() as connection:
+                self._client.enqueue_in_transaction(connection, _options(run_id, priority), run_id)
+
+    def forget_ended(self, before: float) -> int:
+        moment = datetime.fromtimestamp(before, UTC).isoformat()
+        ended = self._client.list_workflows(status=_ENDED, completed_before=moment, load_input=False, load_output=False)
+        self._delete([each.workflow_id for each in ended])
+        return len(ended)
 
     def stop(self, grace_seconds: float) -> None:
         DBOS.destroy(workflow_completion_timeout_sec=int(grace_seconds))
+
+    def close(self) -> None:
+        self._client.destroy()
+        self._database.dispose()
+
+    def _delete(self, run_ids: Iterable[str]) -> None:
+        ids = list(run_ids)
+        for start in range(0, len(ids), _AT_A_TIME):
+            self._client.delete_workflows(ids[start : start + _AT_A_TIME])

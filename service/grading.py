@@ -7,10 +7,13 @@ from grader.grade import Progress, grade
 from grader.oracle import OracleProcesses
 from grader.report import Report
 from grader.seen import About
+from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
 from sandbox.process import ProcessSandbox
+from service import conditions
+from service.admission import sized
 from service.settings import Settings
 
 
@@ -19,19 +22,34 @@ class SandboxGrading:
     course's units, which are started before the first submission comes."""
 
     def __init__(self, settings: Settings, course: Course) -> None:
-        self._settings = settings
+        self._settings = sized(settings)
         self._oracles = [unit.oracle for unit in course.units.values() if unit.oracle is not None]
         self._oracle = OracleProcesses()
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
+        self._course_digest = course.digest
+        self.conditions = ""
         self._lock = threading.Lock()
 
     def open(self) -> None:
         """Raises SandboxError or OracleError, saying what is missing."""
         with self._lock:
             if self._sandbox is None:
-                self._sandbox = _sandbox(self._settings)
+                self._sandbox = self._opened()
         for oracle in self._oracles:
             self._oracle.open(oracle)
+
+    def _opened(self) -> DockerSandbox | ProcessSandbox:
+        """A new sandbox; a session in it shows that it works, and under what conditions it grades."""
+        sandbox = _sandbox(self._settings)
+        try:
+            with sandbox.session() as session:
+                environment = session.environment
+        except BaseException:
+            if isinstance(sandbox, DockerSandbox):
+                sandbox.close()
+            raise
+        self.conditions = conditions.digest(environment, self._course_digest, runtime=self._settings.runtime)
+        return sandbox
 
     def grade(
         self,
@@ -41,12 +59,28 @@ class SandboxGrading:
         seed: int,
         about: About,
         progress: Callable[[Progress], None],
+        stop: Stop,
     ) -> Report:
         self.open()
         sandbox = self._sandbox
         if sandbox is None:
             raise RuntimeError("grading was closed")
-        return grade(unit, submission, sandbox=sandbox, oracle=self._oracle, seed=seed, about=about, progress=progress)
+        return grade(
+            unit,
+            submission,
+            sandbox=sandbox,
+            oracle=self._oracle,
+            seed=seed,
+            about=about,
+            progress=progress,
+            stop=stop,
+        )
+
+    def tidy(self) -> None:
+        """Remove the containers that dead workers of this machine have left."""
+        sandbox = self._sandbox
+        if isinstance(sandbox, DockerSandbox):
+            sandbox.reap()
 
     def close(self) -> None:
         with self._lock:

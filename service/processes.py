@@ -3,26 +3,33 @@
 Loaded without the web framework, which a worker has no use for (service/web.py has the web process).
 """
 
+import logging
 import os
 import signal
+import socket
 import threading
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from grader.unit import Course
 from service import database, dbos_queue
+from service.admission import MemoryAdmission, sized
 from service.dbos_queue import DbosEngine
 from service.settings import Settings
-from service.worker import Grading, GradingWorker
+from service.worker import Fenced, Grading, GradingWorker
 
-WORKER_NAME = "worker-1"  # the same after every start, so that a new process takes up what the last one left
+EMBEDDED_NAME = "worker-1"  # the same after every start, so that a new process takes up at once what the last one left
 UNUSABLE = 2  # exit status of a process that would fail again whatever is done
+FENCED = 3  # exit status of a worker that another took over; it may start again
 LOCK_SECONDS = 3.0  # for a worker that was just killed to be gone
 
 
 def prepare(settings: Settings) -> None:
     """Bring the database up to date, ours and the job engine's."""
+    database.wait_for(settings)
     database.migrate(settings)
-    with database.locked(settings.data / "migrate.lock", wait_seconds=60):
+    with database.alone(settings):
         dbos_queue.migrate(settings.url)
 
 
@@ -38,25 +45,47 @@ def when_stdin_closes(then: Callable[[], None]) -> None:
 
 
 def run_worker(settings: Settings, course: Course, grading: Grading, *, until_stdin_closes: bool = False) -> None:
-    """Grade until SIGTERM or SIGINT. Raises database.Held if another worker uses this data directory."""
+    """Grade until SIGTERM or SIGINT, and end the process: with status FENCED if another worker took over.
+
+    Raises database.Held if another embedded worker uses this data directory.
+    """
+    settings = sized(settings)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if until_stdin_closes:
         when_stdin_closes(stop.set)
     prepare(settings)
-    # The engine finds what a dead worker left by its name; two live ones of that name would run it twice.
-    with database.locked(settings.data / "worker.lock", wait_seconds=LOCK_SECONDS):
+    with _name(settings, embedded=until_stdin_closes) as name:
         engine = database.open_engine(settings.url)
         worker = GradingWorker(
             settings,
             engine,
             course,
             grading,
-            name=WORKER_NAME,
+            name=name,
             stop=stop,
+            admission=MemoryAdmission(settings),
         )
+        status = 0
         try:
-            worker.run(DbosEngine(settings.url, WORKER_NAME, settings.slots, settings.engine_poll_seconds))
-        finally:
-            engine.dispose()
+            worker.run(DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds))
+        except Fenced:
+            status = FENCED
+        logging.shutdown()
+        # A thread may still be at a run that was given back, or wait for a database that does not answer.
+        os._exit(status)
+
+
+@contextmanager
+def _name(settings: Settings, *, embedded: bool) -> Iterator[str]:
+    """What the worker is called: by its machine and this start of it.
+
+    The only worker of `serve` on its own SQLite file is called the same at every start: what the last process left is
+    then known to be left, without waiting. Two live ones of that name would grade it twice, so it holds a lock.
+    """
+    if not (embedded and settings.url.startswith("sqlite")):
+        yield f"{socket.gethostname()[:30]}-{uuid.uuid4().hex[:24]}"
+        return
+    with database.locked(settings.data / "worker.lock", wait_seconds=LOCK_SECONDS):
+        yield EMBEDDED_NAME

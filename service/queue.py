@@ -10,11 +10,11 @@ from typing import Protocol
 import sqlalchemy as sa
 
 Handler = Callable[[str], None]
-"""Grades the run with this id and stores what came of it. Raises Stopping to leave it to a later start."""
+"""Grades the run with this id and stores what came of it. Raises Stopping to leave it to another worker."""
 
 
 class Stopping(Exception):
-    """The worker stops before the run is graded: the engine may forget the run until it is adopted again."""
+    """The run is not graded here: the engine forgets it until it is told to deliver it again."""
 
 
 class Queue(Protocol):
@@ -42,13 +42,23 @@ class Engine(Protocol):
         """Deliver what is queued to `handler`, beginning with what an earlier process of this worker left behind."""
         ...
 
-    def adopt(self, runs: Mapping[str, int]) -> list[str]:
-        """Enqueue again those of `runs` (id: priority) that the engine believes ended, or does not know."""
+    def known(self) -> Mapping[str, str | None]:
+        """The runs that it will deliver or has delivered, with the worker each was given to; None while it waits."""
+        ...
+
+    def deliver_again(self, runs: Mapping[str, int]) -> None:
+        """Enqueue runs (id: priority) that it has lost, believes ended, or gave to a worker that is gone."""
+        ...
+
+    def forget_ended(self, before: float) -> int:
+        """Delete what it keeps of runs that ended before that time, UTC seconds; returns how many."""
         ...
 
     def stop(self, grace_seconds: float) -> None:
-        """Begin nothing more, give what runs `grace_seconds`, and let go of everything."""
+        """Deliver nothing more and give what runs `grace_seconds`. `known` and `deliver_again` still work."""
         ...
+
+    def close(self) -> None: ...
 
 
 class FakeQueue:

@@ -1,7 +1,8 @@
 """The life of a run, queued → running → done | error | cancelled, as conditional updates: each move happens once.
 
-A run that is delivered again (its worker died) is claimed again, up to the allowed attempts; a result is written in
-the same transaction that ends the run, and only if the run has not ended.
+An attempt belongs to the worker that claimed it until that ends it or is taken over: progress and results are fenced
+by (worker, attempts), so that one who was thought dead changes nothing. A result is written in the transaction that
+ends the run. Every change makes the run's `version` grow. (docs/decisions/0120)
 """
 
 import json
@@ -17,6 +18,9 @@ from service.database import insert_or_ignore
 from service.tables import outcomes, results, runs, submissions, workers
 
 ALIVE_SECONDS = 15.0  # a worker that has not written for so long counts as dead
+
+
+REGRADE = "regrade"  # the kind of a run that a teacher asked for
 
 
 class Status(StrEnum):
@@ -41,10 +45,14 @@ class RunState:
     started_at: float | None
     finished_at: float | None
     attempts: int
+    worker: str | None
     phase: str
     done: int
     total: int
-    kind: str = "first"  # or "regrade", whose report may be no other run's
+    version: int
+    kind: str  # "first", or "regrade", whose report may be no other run's
+    cancel_at: float | None  # when somebody asked to stop it while it ran
+    quarantined: bool  # the worker died in every attempt
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,16 @@ class Worker:
     grading: str = ""  # digest of what its grades depend on but the files, see service/conditions.py
 
 
+def _still(claimed: RunState) -> sa.ColumnElement[bool]:
+    """That the attempt which `claim` gave out is under way, and still that worker's."""
+    return sa.and_(
+        runs.c.id == claimed.id,
+        runs.c.status == Status.RUNNING.value,
+        runs.c.worker == claimed.worker,
+        runs.c.attempts == claimed.attempts,
+    )
+
+
 _UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
 
 
@@ -66,17 +84,21 @@ def find(connection: sa.Connection, run_id: str) -> RunState | None:
     return _state(row) if row is not None else None
 
 
-def unfinished(connection: sa.Connection) -> dict[str, int]:
-    """The runs that have not ended, in their order, with their priorities."""
-    query = sa.select(runs.c.id, runs.c.priority).where(_UNFINISHED)
+def waiting(connection: sa.Connection) -> dict[str, int]:
+    """The runs that wait, in their order, with their priorities."""
+    query = sa.select(runs.c.id, runs.c.priority).where(runs.c.status == Status.QUEUED.value)
     return {row.id: row.priority for row in connection.execute(query.order_by(runs.c.priority, runs.c.queued_at))}
 
 
 def claim(connection: sa.Connection, run_id: str, worker: str, now: float) -> RunState | None:
-    """Begin an attempt at a run, or say None: it has ended, or never was."""
+    """Begin an attempt at a run that waits, or that a process of this worker's name left running.
+
+    None: it has ended, never was, or is another worker's.
+    """
+    left = sa.and_(runs.c.status == Status.RUNNING.value, runs.c.worker == worker)
     query = (
         runs.update()
-        .where(runs.c.id == run_id, _UNFINISHED)
+        .where(runs.c.id == run_id, sa.or_(runs.c.status == Status.QUEUED.value, left))
         .values(
             status=Status.RUNNING.value,
             worker=worker,
@@ -85,29 +107,49 @@ def claim(connection: sa.Connection, run_id: str, worker: str, now: float) -> Ru
             phase="",
             done=0,
             total=0,
+            version=runs.c.version + 1,
         )
     )
     return find(connection, run_id) if connection.execute(query).rowcount else None
 
 
-def hand_back(connection: sa.Connection, worker: str, run_id: str | None = None) -> None:
-    """Put what the worker is at, or one run of it, back into the queue; an attempt that we ended does not count."""
+def hand_back(
+    connection: sa.Connection, worker: str | None, now: float, run_id: str | None = None, *, died: bool = False
+) -> list[str]:
+    """Put what the worker is at, or one run of it, back into the queue, and what was to be cancelled out of it.
+
+    An attempt that we ended does not count, one in which the worker `died` does. Returns the runs that wait again.
+    """
     mine = [runs.c.worker == worker, runs.c.status == Status.RUNNING.value]
     if run_id is not None:
         mine.append(runs.c.id == run_id)
     connection.execute(
         runs.update()
-        .where(*mine)
-        .values(status=Status.QUEUED.value, attempts=runs.c.attempts - 1, started_at=None, worker=None)
+        .where(*mine, runs.c.cancel_at.is_not(None))
+        .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
     )
-
-
-def show_progress(connection: sa.Connection, run_id: str, phase: str, done: int, total: int) -> None:
-    """Note how far a run is; nothing happens to one that does not run."""
-    connection.execute(
+    query = (
         runs.update()
-        .where(runs.c.id == run_id, runs.c.status == Status.RUNNING.value)
-        .values(phase=phase, done=done, total=total)
+        .where(*mine)
+        .values(
+            status=Status.QUEUED.value,
+            attempts=runs.c.attempts - (0 if died else 1),
+            started_at=None,
+            worker=None,
+            phase="",
+            done=0,
+            total=0,
+            version=runs.c.version + 1,
+        )
+        .returning(runs.c.id)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def show_progress(connection: sa.Connection, claimed: RunState, phase: str, done: int, total: int) -> None:
+    """Note how far an attempt is; nothing happens if it is over."""
+    connection.execute(
+        runs.update().where(_still(claimed)).values(phase=phase, done=done, total=total, version=runs.c.version + 1)
     )
 
 
@@ -116,22 +158,55 @@ def cancel(connection: sa.Connection, run_id: str, now: float) -> bool:
     query = (
         runs.update()
         .where(runs.c.id == run_id, runs.c.status == Status.QUEUED.value)
-        .values(status=Status.CANCELLED.value, finished_at=now)
+        .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
     )
     return connection.execute(query).rowcount == 1
 
 
-def finish(connection: sa.Connection, run_id: str, report: Report, now: float) -> bool:
-    """End a run with its report; False, and nothing written, if it has ended before."""
+def ask_to_stop(connection: sa.Connection, run_id: str, now: float) -> bool:
+    """Ask the worker to stop a run, which then ends as cancelled; False if it does not run. Twice is once."""
+    query = (
+        runs.update()
+        .where(runs.c.id == run_id, runs.c.status == Status.RUNNING.value)
+        .values(cancel_at=sa.func.coalesce(runs.c.cancel_at, now), version=runs.c.version + 1)
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def asked_to_stop(connection: sa.Connection, worker: str) -> list[str]:
+    """The runs of this worker that somebody wants stopped."""
+    mine = (runs.c.worker == worker, runs.c.status == Status.RUNNING.value)
+    return list(connection.execute(sa.select(runs.c.id).where(*mine, runs.c.cancel_at.is_not(None))).scalars())
+
+
+def stopped(connection: sa.Connection, claimed: RunState, now: float) -> bool:
+    """End an attempt as cancelled; False if it is over already."""
+    query = (
+        runs.update()
+        .where(_still(claimed))
+        .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def finish(
+    connection: sa.Connection, claimed: RunState, report: Report, now: float, *, quarantined: bool = False
+) -> bool:
+    """End the attempt that `claim` began with its report; False, and nothing written, if it is over already.
+
+    `quarantined`: it is given up because its worker died in every attempt.
+    """
     status = Status.ERROR if report.verdict is Verdict.GRADER_ERROR else Status.DONE
     moved = connection.execute(
-        runs.update().where(runs.c.id == run_id, _UNFINISHED).values(status=status.value, finished_at=now)
+        runs.update()
+        .where(_still(claimed))
+        .values(status=status.value, finished_at=now, quarantined=quarantined, version=runs.c.version + 1)
     )
     if not moved.rowcount:
         return False
-    add_result(connection, run_id, report, now)
+    add_result(connection, claimed.id, report, now)
     if status is Status.DONE:
-        _let_count(connection, run_id, report, now)
+        _let_count(connection, claimed.id, report, now)
     return True
 
 
@@ -188,8 +263,11 @@ def report(connection: sa.Connection, run_id: str) -> Report | None:
     return Report.model_validate_json(zlib.decompress(packed)) if packed is not None else None
 
 
-def beat(connection: sa.Connection, worker: Worker, now: float) -> None:
-    """Say that the worker is alive, and what it lacks."""
+def beat(connection: sa.Connection, worker: Worker, now: float, *, first: bool = True) -> bool:
+    """Say that the worker is alive, and what it lacks. Only the `first` time a row is made for it.
+
+    False: the worker has no row any more, because another took over its runs.
+    """
     values = {
         "beat_at": now,
         "slots": worker.slots,
@@ -197,8 +275,11 @@ def beat(connection: sa.Connection, worker: Worker, now: float) -> None:
         "missing": json.dumps(worker.missing),
         "grading": worker.grading,
     }
-    if not connection.execute(workers.update().where(workers.c.id == worker.id).values(values)).rowcount:
+    if connection.execute(workers.update().where(workers.c.id == worker.id).values(values)).rowcount:
+        return True
+    if first:
         connection.execute(insert_or_ignore(connection, workers, {"id": worker.id, **values}))
+    return first
 
 
 def leave(connection: sa.Connection, worker_id: str) -> None:
@@ -234,8 +315,12 @@ def _state(row: sa.Row[tuple[object, ...]]) -> RunState:
         started_at=row.started_at,
         finished_at=row.finished_at,
         attempts=row.attempts,
+        worker=row.worker,
         phase=row.phase,
         done=row.done,
         total=row.total,
+        version=row.version,
         kind=row.kind,
+        cancel_at=row.cancel_at,
+        quarantined=row.quarantined,
     )

@@ -41,7 +41,7 @@ class Settings:
     cache: bool = True  # answer what was graded before, under the same conditions, with that report
     max_attempts: int = 3
     attempts_per_hour: int = 0  # of a student at a unit for which no teacher says another; 0: without limit
-    heartbeat_seconds: float = 2.0
+    worker_ttl_seconds: float = 15.0  # a worker that is silent for so long is taken over by another
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
     keep_submissions_days: float = 0.0  # 0: for ever
@@ -59,6 +59,11 @@ class Settings:
     def logged_from(self) -> str:
         """The least level that is logged."""
         return self.log_level.lower() or ("info" if self.log == "json" else "warning")
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """Between two signs of life of a worker."""
+        return self.worker_ttl_seconds / 3
 
     @property
     def url(self) -> str:
@@ -115,6 +120,8 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "memory_reserve_bytes": int,
     "cache": _switch,
     "stop_seconds": float,
+    "worker_ttl_seconds": float,
+    "max_attempts": int,
     "keep_submissions_days": float,
     "attempts_per_hour": int,
     "root_path": str,

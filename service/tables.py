@@ -198,7 +198,6 @@ workers = Table(
     Column("ready", Boolean, nullable=False),
     Column("missing", Text, nullable=False),  # JSON: what it lacks, in words
     Column("host", String(255), nullable=False, server_default=""),
-    Column("taken_by", String(64)),  # the worker that takes over what this one left
     Column(
         "grading", String(64), nullable=False, server_default=""
     ),  # digest of everything a grade depends on but the files

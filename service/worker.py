@@ -2,7 +2,8 @@
 
 A failure of ours is tried again, up to the allowed attempts, and then reported as grader_error; a sandbox that is not
 there at all (no engine, no image), or an oracle whose packages are not, costs no attempt: the run waits until it is.
-(docs/decisions/0062)
+A worker that was taken over meanwhile ends at once: what it still does could only be in others' way.
+(docs/decisions/0062, 0120)
 """
 
 import logging
@@ -18,12 +19,14 @@ from grader.errors import OracleError, OracleMissing
 from grader.grade import Progress, fresh_seed
 from grader.report import Report
 from grader.seen import About
+from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import runs, submissions, wording
+from service import cache, fleet, runs, submissions, wording
+from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
-from service.database import reading, writing
+from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
 from service.runs import RunState, Worker
 from service.settings import Settings
@@ -36,12 +39,31 @@ T = TypeVar("T")
 PROGRESS_SECONDS = 0.25  # between two writes of a run's progress
 FIRST_PAUSE_SECONDS = 0.5  # before another attempt; doubled each time
 LAST_PAUSE_SECONDS = 30.0
-ADOPT_SECONDS = 30.0  # between two looks for runs that the engine has lost
+ADMISSION_POLL_SECONDS = 1.0  # between two looks for free memory
+ADMISSION_SECONDS = 60.0  # before a run that waits for memory is left to whoever has some
+LOOK_SECONDS = 1.0  # between two looks at the other workers, and at what shall be cancelled
+SWEEP_SECONDS = 10.0  # between two looks for runs that the engine has lost
+TIDY_SECONDS = 60.0  # between two looks for sandboxes that have lost their owner
+FORGET_SECONDS = 86_400.0  # how long the engine keeps what has ended, and between two looks for it
+
+
+class Fenced(Exception):
+    """Another worker took over this one's runs, because it had fallen silent."""
+
+
+class Cancelled(Exception):
+    """The run was stopped because somebody asked for it."""
 
 
 class Grading(Protocol):
-    """What grades. `open` makes it ready or raises SandboxError or OracleError; `close` frees everything and ends what
-    runs."""
+    """What grades. `open` makes it ready or raises SandboxError or OracleError; `close` frees everything. `tidy`
+    removes what dead processes of this machine have left. A `grade` whose `stop` is told ends soon, by an exception.
+
+    `conditions` is the digest of what its grades depend on beside the submission; '' while that is not known, or if
+    what it graded must not be repeated."""
+
+    @property
+    def conditions(self) -> str: ...
 
     def open(self) -> None: ...
 
@@ -53,7 +75,10 @@ class Grading(Protocol):
         seed: int,
         about: About,
         progress: Callable[[Progress], None],
+        stop: Stop,
     ) -> Report: ...
+
+    def tidy(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -61,8 +86,11 @@ class Grading(Protocol):
 class FakeGrading:
     """Answers from a function instead of grading: for tests of what builds on grading."""
 
-    def __init__(self, answer: Callable[[Unit, Submission, About, Callable[[Progress], None]], Report]) -> None:
+    def __init__(
+        self, answer: Callable[[Unit, Submission, About, Callable[[Progress], None]], Report], conditions: str = ""
+    ) -> None:
         self.answer = answer
+        self.conditions = conditions
         self.closed = False
 
     def open(self) -> None:
@@ -76,8 +104,12 @@ class FakeGrading:
         seed: int,
         about: About,
         progress: Callable[[Progress], None],
+        stop: Stop,
     ) -> Report:
         return self.answer(unit, submission, about, progress)
+
+    def tidy(self) -> None:
+        pass
 
     def close(self) -> None:
         self.closed = True
@@ -96,6 +128,7 @@ class GradingWorker:
         name: str,
         stop: threading.Event,
         clock: Callable[[], float] = time.time,
+        admission: Admission | None = None,
     ) -> None:
         self._settings = settings
         self._database = database
@@ -104,28 +137,44 @@ class GradingWorker:
         self._name = name
         self._stop = stop
         self._clock = clock
+        self._admission = admission or AlwaysAdmits()
+        self._waits_for: str | None = None
         self._missing: tuple[str, ...] = (wording.WORKER_STARTING,)
+        self._look_seconds = min(LOOK_SECONDS, settings.heartbeat_seconds / 2)
+        self._lock = threading.Lock()
+        self._at: dict[str, Stop] = {}  # the runs it is at
+        self._fenced = False
 
     def run(self, engine: Engine) -> None:
-        """Grade until told to stop; then finish what runs, or hand it back, and leave nothing behind."""
+        """Grade until told to stop; then finish what runs, or hand it back, and leave nothing behind.
+
+        Raises Fenced if another worker took over meanwhile: then nothing of this one's is left to hand back.
+        """
+        over = threading.Event()
+        heart = threading.Thread(target=self._keep_alive, args=(over,), name="heartbeat", daemon=True)
         try:
+            self._beat(first=True)
+            heart.start()
             self._open_grading()
             if not self._stop.is_set():
                 engine.start(self.grade_run)
                 try:
-                    self._watch(engine)
+                    self._look_after_queue(engine)
                 finally:
-                    engine.stop(self._settings.stop_seconds)
+                    if not self._fenced:
+                        engine.stop(self._settings.stop_seconds)
         finally:
-            with writing(self._database) as connection:
-                runs.hand_back(connection, self._name)
-                runs.leave(connection, self._name)
+            over.set()
+            if heart.is_alive():
+                heart.join()
+            self._leave(engine)
             self._grading.close()
+        if self._fenced:
+            raise Fenced(self._name)
 
     def _open_grading(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while not self._stop.is_set():
-            self._beat()
             try:
                 self._grading.open()
             except (SandboxError, OracleError) as error:
@@ -136,25 +185,131 @@ class GradingWorker:
                 self._missing = ()
                 return
 
-    def _watch(self, engine: Engine) -> None:
-        adopt_at = 0.0
+    def _leave(self, engine: Engine) -> None:
+        """Give the runs back to the queue, and end what is still at them."""
+        self._end_all()
+        if self._fenced:
+            return
+        try:
+            with writing(self._database) as connection:
+                runs.hand_back(connection, self._name, self._clock())
+            self._sweep(engine, leaving=True)
+            with writing(self._database) as connection:
+                runs.leave(connection, self._name)
+        except AWAY:
+            log.warning("the database does not answer: another worker will find what this one leaves", exc_info=True)
+        finally:
+            engine.close()
+
+    def _end_all(self) -> None:
+        with self._lock:
+            stops = list(self._at.values())
+        for stop in stops:
+            stop.tell()
+
+    # -- its lease, in a thread of its own ------------------------------------------------------------------------
+
+    def _keep_alive(self, over: threading.Event) -> None:
+        """Say every third of the time to live that this worker lives, and stop the runs that are to be cancelled."""
+        beat_at = time.monotonic() + self._settings.heartbeat_seconds
+        said = self._missing
+        while not over.wait(self._look_seconds):
+            try:
+                if time.monotonic() >= beat_at or said != self._missing:
+                    said = self._missing
+                    if not self._beat():
+                        self._fence()
+                        return
+                    beat_at = time.monotonic() + self._settings.heartbeat_seconds
+                self._heed_cancels()
+            except AWAY as error:
+                log.warning("the database does not answer: %s", error)
+
+    def _beat(self, *, first: bool = False) -> bool:
+        missing = self._missing if self._waits_for is None else (*self._missing, self._waits_for)
+        worker = Worker(self._name, self._settings.slots, not missing, missing, self._conditions)
+        with writing(self._database) as connection:
+            return runs.beat(connection, worker, self._clock(), first=first)
+
+    def _fence(self) -> None:
+        log.error("worker %s was silent for so long that another took over its runs: it ends", self._name)
+        self._fenced = True
+        self._stop.set()
+        self._end_all()
+
+    def _heed_cancels(self) -> None:
+        with self._lock:
+            busy = bool(self._at)
+        if not busy:
+            return
+        with reading(self._database) as connection:
+            unwanted = runs.asked_to_stop(connection, self._name)
+        with self._lock:
+            stops = [self._at[run_id] for run_id in unwanted if run_id in self._at]
+        for stop in stops:
+            stop.tell()
+
+    # -- the queue ------------------------------------------------------------------------------------------------
+
+    def _look_after_queue(self, engine: Engine) -> None:
+        """Until told to stop: take over from workers that fell silent, and see that no run is lost."""
+        silence = fleet.Silence(self._settings.worker_ttl_seconds)
+        sweep_at = forget_at = 0.0
+        tidy_at = time.monotonic() + TIDY_SECONDS
         while not self._stop.is_set():
             try:
-                self._beat()
-                if time.monotonic() >= adopt_at:
-                    with reading(self._database) as connection:
-                        left = runs.unfinished(connection)
-                    for run_id in engine.adopt(left):
-                        log.info("run %s had left the queue ungraded and is enqueued again", run_id)
-                    adopt_at = time.monotonic() + ADOPT_SECONDS
-            except sa.exc.OperationalError:
-                log.exception("the database does not answer")
-            self._stop.wait(self._settings.heartbeat_seconds)
+                now = time.monotonic()
+                if self._take_over(silence):
+                    sweep_at = tidy_at = 0.0
+                if now >= sweep_at:
+                    self._sweep(engine)
+                    sweep_at = now + SWEEP_SECONDS
+                if now >= tidy_at:
+                    self._grading.tidy()
+                    tidy_at = now + TIDY_SECONDS
+                if now >= forget_at:
+                    engine.forget_ended(self._clock() - FORGET_SECONDS)
+                    forget_at = now + FORGET_SECONDS
+            except AWAY as error:
+                log.warning("the database does not answer: %s", error)
+            except SandboxError as error:
+                self._miss(error)
+            except Exception:
+                log.exception("looking after the queue failed; it is tried again")
+            self._stop.wait(self._look_seconds)
 
-    def _beat(self) -> None:
-        worker = Worker(self._name, self._settings.slots, not self._missing, self._missing)
+    def _take_over(self, silence: fleet.Silence) -> bool:
+        with reading(self._database) as connection:
+            beats = fleet.beats(connection)
+        beats.pop(self._name, None)
+        taken = False
+        for dead in silence.of(beats, time.monotonic()):
+            with writing(self._database) as connection:
+                if fleet.take_over(connection, dead, beats[dead], self._clock()):
+                    log.warning("worker %s fell silent: its runs are taken over", dead)
+                    taken = True
+        return taken
+
+    def _sweep(self, engine: Engine, *, leaving: bool = False) -> None:
+        """Have the engine deliver again what it has lost; give back runs that nobody is at."""
         with writing(self._database) as connection:
-            runs.beat(connection, worker, self._clock())
+            fleet.give_back_orphans(connection, self._clock())
+            claimed = fleet.claimed(connection, self._name)
+            with self._lock:
+                lost = [run_id for run_id in claimed if run_id not in self._at]
+            for run_id in lost:  # the thread that was at it has failed
+                runs.hand_back(connection, self._name, self._clock(), run_id, died=True)
+            waiting = runs.waiting(connection)
+        if not waiting:
+            return
+        known = engine.known()
+        with reading(self._database) as connection:  # after that, so that what was delivered meanwhile is seen
+            workers = set(fleet.beats(connection)) - ({self._name} if leaving else set())
+            still = runs.waiting(connection)
+        again = {run_id: still[run_id] for run_id in fleet.stranded(waiting, known, workers) if run_id in still}
+        for run_id in again:
+            log.info("run %s had left the queue ungraded and is enqueued again", run_id)
+        engine.deliver_again(again)
 
     def _miss(self, error: SandboxError | OracleError) -> None:
         lack = (
@@ -169,26 +324,88 @@ class GradingWorker:
     # -- one run -------------------------------------------------------------------------------------------------
 
     def grade_run(self, run_id: str) -> None:
-        """Grade a run and store its report. Raises Stopping if that must wait for another start."""
+        """Grade a run and store its report. Raises Stopping if that must be left to another worker, or to later."""
+        with self._lock:
+            if run_id in self._at:
+                return
+            stop = self._at[run_id] = Stop()
+        try:
+            self._grade_run(run_id, stop)
+        finally:
+            with self._lock:
+                del self._at[run_id]
+
+    def _grade_run(self, run_id: str, stop: Stop) -> None:
         pause = FIRST_PAUSE_SECONDS
         while True:
             if self._stop.is_set():
                 raise Stopping
+            self._wait_for_admission(run_id)
             run = self._persist(lambda connection: runs.claim(connection, run_id, self._name, self._clock()))
             if run is None:
                 return
-            report = self._attempt(run)
+            if self._repeat(run):
+                return
+            try:
+                report = self._attempt(run, stop)
+            except Cancelled:
+                self._end_cancelled(run)
+                return
             if report is not None:
-                self._finish(run_id, report)
+                self._finish(run, report)
                 return
             self._stop.wait(pause)
             pause = min(2 * pause, LAST_PAUSE_SECONDS)
 
-    def _finish(self, run_id: str, report: Report) -> None:
-        if not self._persist(lambda connection: runs.finish(connection, run_id, report, self._clock())):
-            log.warning("run %s had ended before: its second report is dropped", run_id)
+    def _wait_for_admission(self, run_id: str) -> None:
+        """Wait until there is memory for the run. Raises Stopping after a while, so that another worker may have it."""
+        give_up_at = time.monotonic() + ADMISSION_SECONDS
+        try:
+            while (lack := self._admission.lacks()) is not None:
+                if self._waits_for is None:
+                    log.warning("run %s waits: %s", run_id, lack)
+                self._waits_for = lack
+                if self._stop.wait(ADMISSION_POLL_SECONDS) or time.monotonic() >= give_up_at:
+                    raise Stopping
+        finally:
+            self._waits_for = None
 
-    def _attempt(self, run: RunState) -> Report | None:
+    @property
+    def _conditions(self) -> str:
+        return self._grading.conditions if self._settings.cache else ""
+
+    def _repeat(self, run: RunState) -> bool:
+        """End a run with the report of the same files if they were graded before; a regrade is graded every time."""
+
+        def end(connection: sa.Connection) -> bool:
+            stored, now = submissions.of_run(connection, run.id), self._clock()
+            hit = cache.find(connection, [self._conditions], stored.unit, stored.digest) if stored is not None else None
+            if stored is None or hit is None:
+                return False
+            if runs.finish(connection, run, cache.copy(hit, stored, _queued_seconds(run)), now):
+                cache.note_origin(connection, run.id, stored, hit)
+            return True
+
+        return bool(self._conditions) and run.kind != runs.REGRADE and self._persist(end)
+
+    def _end_cancelled(self, run: RunState) -> None:
+        self._persist(lambda connection: runs.stopped(connection, run, self._clock()))
+
+    def _finish(self, run: RunState, report: Report) -> None:
+        gave_up = run.attempts > self._settings.max_attempts
+
+        def end(connection: sa.Connection) -> bool:
+            now = self._clock()
+            if not runs.finish(connection, run, report, now, quarantined=gave_up):
+                return False
+            if (stored := submissions.of_run(connection, run.id)) is not None:
+                cache.keep(connection, run, stored, report, self._conditions, now)
+            return True
+
+        if not self._persist(end):
+            log.warning("run %s is no longer this worker's: the report of attempt %d is dropped", run.id, run.attempts)
+
+    def _attempt(self, run: RunState, stop: Stop) -> Report | None:
         """The run's report; None if another attempt is due."""
         stored = self._persist(lambda connection: submissions.of_run(connection, run.id))
         if stored is None:
@@ -197,34 +414,33 @@ class GradingWorker:
         most = self._settings.max_attempts
         if run.attempts > most:
             # The process died in each attempt, or the last one would have been reported.
-            error: Exception = RuntimeError(f"the grader stopped in each of {most} attempts")
-            return failed(stored.unit, about, stored.digest, error)
+            failure: Exception = RuntimeError(f"the grader stopped in each of {most} attempts")
+            return failed(stored.unit, about, stored.digest, failure)
+        submission = self._persist(lambda connection: submissions.load(connection, stored))
         try:
-            report = self._grade(stored, run, about)
-        except (EngineUnavailable, ImageMissing, OracleMissing) as error:
-            self._miss(error)
-            self._persist(lambda connection: runs.hand_back(connection, self._name, run.id))
-            return None
+            report = self._grading.grade(
+                self._course.units[stored.unit],
+                submission,
+                seed=fresh_seed(),
+                about=about,
+                progress=self._progress_of(run),
+                stop=stop,
+            )
         except Exception as error:
             if self._stop.is_set():
                 raise Stopping from error
+            if stop.told:
+                raise Cancelled from error
+            if isinstance(error, (EngineUnavailable, ImageMissing, OracleMissing)):
+                self._miss(error)
+                self._persist(lambda connection: runs.hand_back(connection, self._name, self._clock(), run.id))
+                return None
             log.exception("run %s, attempt %d of %d: grading failed", run.id, run.attempts, most)
             return failed(stored.unit, about, stored.digest, error) if run.attempts >= most else None
         self._missing = ()
         return report
 
-    def _grade(self, stored: Stored, run: RunState, about: About) -> Report:
-        with reading(self._database) as connection:
-            submission = submissions.load(connection, stored)
-        return self._grading.grade(
-            self._course.units[stored.unit],
-            submission,
-            seed=fresh_seed(),
-            about=about,
-            progress=self._progress_of(run.id),
-        )
-
-    def _progress_of(self, run_id: str) -> Callable[[Progress], None]:
+    def _progress_of(self, run: RunState) -> Callable[[Progress], None]:
         phase, write_at = "", 0.0
 
         def show(progress: Progress) -> None:
@@ -235,9 +451,9 @@ class GradingWorker:
             phase, write_at = progress.phase, now + PROGRESS_SECONDS
             try:
                 with writing(self._database) as connection:
-                    runs.show_progress(connection, run_id, progress.phase, progress.done, progress.total)
-            except sa.exc.OperationalError:
-                log.warning("run %s: its progress was not written", run_id, exc_info=True)
+                    runs.show_progress(connection, run, progress.phase, progress.done, progress.total)
+            except AWAY:
+                log.warning("run %s: its progress was not written", run.id, exc_info=True)
 
         return show
 
@@ -248,10 +464,10 @@ class GradingWorker:
             try:
                 with writing(self._database) as connection:
                     return work(connection)
-            except sa.exc.OperationalError as error:
+            except AWAY as error:
                 if self._stop.is_set():
                     raise Stopping from error
-                log.exception("the database does not answer")
+                log.warning("the database does not answer: %s", error)
                 self._stop.wait(pause)
                 pause = min(2 * pause, LAST_PAUSE_SECONDS)
 
@@ -262,6 +478,10 @@ def _about(stored: Stored, run: RunState, course_digest: str) -> About:
         course=stored.course,
         student=stored.student,
         received_at=moment(stored.received_at),
-        queued_seconds=max(0.0, (run.started_at or run.queued_at) - run.queued_at),
+        queued_seconds=_queued_seconds(run),
         course_digest=course_digest,
     )
+
+
+def _queued_seconds(run: RunState) -> float:
+    return max(0.0, (run.started_at or run.queued_at) - run.queued_at)

@@ -108,17 +108,24 @@ def run_report_answer(service: Service, account: Account, run_id: str, format: F
 
 @router.delete(
     "/v1/submissions/{submission_id}",
-    summary="Cancel a submission that waits",
+    summary="Cancel a submission that waits, or stop its grading",
     tags=["submissions"],
     response_model=answers.SubmissionAnswer,
-    responses=documented(401, 404, 409),
+    responses={
+        202: {
+            "description": "It is being graded, and will be cancelled in a moment",
+            "model": answers.SubmissionAnswer,
+        },
+        **documented(401, 404, 409),
+    },
 )
 def cancel(account: Caller, stored: Visible, service: Served, request_id: RequestId) -> Response:
     now = service.clock()
     with writing(service.engine) as connection:
         cancelled = runs.cancel(connection, stored.run, now)
+        stopping = not cancelled and runs.ask_to_stop(connection, stored.run, now)
         run = _run(connection, stored.run)
-        if cancelled:
+        if cancelled or stopping:
             audit.record(
                 connection,
                 who=account,
@@ -132,6 +139,8 @@ def cancel(account: Caller, stored: Visible, service: Served, request_id: Reques
             )
     if cancelled:
         service.queue.cancel(stored.run)
-    elif run.status is not runs.Status.CANCELLED:
-        raise Problem(409, "not_waiting", wording.not_waiting(run.status))
-    return status_answer(service, stored)
+    elif not stopping and run.status is not runs.Status.CANCELLED:
+        raise Problem(409, "ended", wording.ended(run.status))
+    answer = status_answer(service, stored)
+    answer.status_code = 202 if stopping else 200
+    return answer

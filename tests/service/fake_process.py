@@ -1,4 +1,4 @@
-"""The service's processes on a small course: python -m tests.service.fake_process web PORT | worker SECONDS
+"""The service's processes on a small course: python -m tests.service.fake_process web PORT | worker|embedded SECONDS
 
 The worker's grading is a fake. Each attempt appends its submission's id to the file `attempts` in the data
 directory, takes SECONDS, and passes. With a file `broken` there, an attempt kills its own process instead.
@@ -22,7 +22,7 @@ from service.worker import FakeGrading
 from tests.service import samples
 
 
-def work(seconds: float) -> None:
+def work(seconds: float, *, embedded: bool) -> None:
     settings = from_environment()
 
     def answer(unit: Unit, submission: Submission, about: About, progress: Callable[[Progress], None]) -> Report:
@@ -34,7 +34,7 @@ def work(seconds: float) -> None:
         time.sleep(seconds)
         return samples.report(about, unit.id, digest=submission.digest)
 
-    run_worker(settings, samples.course(), FakeGrading(answer), until_stdin_closes=True)
+    run_worker(settings, samples.course(), FakeGrading(answer), until_stdin_closes=embedded)
 
 
 if __name__ == "__main__":
@@ -43,8 +43,8 @@ if __name__ == "__main__":
             from service.web import run_web  # the worker does without the web framework
 
             run_web(from_environment(), samples.course(), "127.0.0.1", int(port), until_stdin_closes=True)
-        case ["worker", seconds]:
+        case ["worker" | "embedded" as kind, seconds]:
             try:
-                work(float(seconds))
+                work(float(seconds), embedded=kind == "embedded")
             except Held:
                 sys.exit(UNUSABLE)

@@ -122,14 +122,14 @@ def test_what_intake_did_is_told_in_the_answer(bench):
     assert bench.get(answer["links"]["self"], "ada").json()["intake"] == answer["intake"]
 
 
-def test_only_what_waits_can_be_cancelled_and_twice_is_once(bench):
+def test_what_waits_can_be_cancelled_what_is_done_cannot_and_twice_is_once(bench):
     waiting, graded = bench.submitted("ada"), bench.submitted("bob")
     for _ in range(2):
         answer = bench.client.request("DELETE", f"/v1/submissions/{waiting}", headers=bench.auth("ada"))
         assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     bench.graded()
     answer = bench.client.request("DELETE", f"/v1/submissions/{graded}", headers=bench.auth("bob"))
-    assert (answer.status_code, answer.json()["code"]) == (409, "not_waiting")
+    assert (answer.status_code, answer.json()["code"]) == (409, "ended")
     report = bench.get(f"/v1/submissions/{waiting}/report", "ada")
     assert (report.status_code, report.json()["code"]) == (409, "report_not_ready")
 

@@ -1,19 +1,20 @@
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
 
-from service import database, dbos_queue, tables
+from service import database, tables
 from service.dbos_queue import DbosEngine, DbosQueue
+from service.queue import Stopping
 from service.settings import Settings
+
+pytestmark = pytest.mark.both_databases
 
 
 @pytest.fixture
-def settings(tmp_path):
-    settings = Settings(data=tmp_path, course=tmp_path)
-    database.migrate(settings)
-    dbos_queue.migrate(settings.url)
-    return settings
+def settings(tmp_path, store):
+    return Settings(data=tmp_path, course=tmp_path, database_url=store(tmp_path))
 
 
 @pytest.fixture
@@ -28,6 +29,10 @@ def queue(engine):
     queue = DbosQueue(engine)
     yield queue
     queue.close()
+
+
+def of_the_engine(connection):
+    return "workflow_status" if connection.dialect.name == "sqlite" else "dbos.workflow_status"
 
 
 class Delivered:
@@ -58,13 +63,64 @@ def test_runs_come_out_in_order_of_priority_and_those_taken_back_do_not(engine, 
     try:
         delivered.wait_for(3)
         # What the queue has lost, or believes done, is delivered when our tables say that it is not.
-        assert set(worker.adopt({"a": 1000, "lost": 1000})) == {"a", "lost"}
+        worker.deliver_again({"a": 1000, "lost": 1000})
         delivered.wait_for(5)
-        assert worker.adopt({}) == []
     finally:
         worker.stop(0)
+        worker.close()
     assert delivered.ids[:3] == ["a", "b", "c"]
     assert sorted(delivered.ids[3:]) == ["a", "lost"]
+
+
+def test_what_a_worker_has_is_known_until_another_gets_it(engine, queue, settings):
+    with database.writing(engine) as connection:
+        queue.submit(connection, "a", 1000)
+        queue.submit(connection, "b", 1001)
+    held, free = threading.Event(), threading.Event()
+
+    def hold(run_id):
+        held.set()
+        free.wait(60)
+        raise Stopping
+
+    worker, other = DbosEngine(settings.url, "worker-1", 1, 0.05), DbosEngine(settings.url, "worker-2", 1, 0.05)
+    assert worker.known() == {"a": None, "b": None}
+    worker.start(hold)
+    try:
+        assert held.wait(60)
+        assert worker.known() == worker.known() == {"a": "worker-1", "b": None}
+        other.deliver_again({"a": 1000})
+        assert other.known() == {"a": None, "b": None}
+    finally:
+        worker.stop(0)
+        free.set()
+        worker.close()
+    assert other.known()["a"] is None  # what the first one still did to it counts no more
+    other.close()
+
+
+def test_a_run_that_never_reached_the_worker_it_was_given_to_is_missed_at_the_second_look(engine, queue, settings):
+    with database.writing(engine) as connection:
+        queue.submit(connection, "a", 1000)
+        connection.exec_driver_sql(
+            f"UPDATE {of_the_engine(connection)} SET status = 'PENDING', executor_id = 'worker-1'"
+        )
+    worker = DbosEngine(settings.url, "worker-1", 1, 0.05)
+    assert [worker.known(), worker.known()] == [{"a": "worker-1"}, {}]
+    worker.close()
+
+
+def test_what_has_ended_is_forgotten_after_a_while(engine, queue, settings):
+    with database.writing(engine) as connection:
+        for run_id in "abc":
+            queue.submit(connection, run_id, 1000)
+    queue.cancel("a")
+    queue.cancel("b")
+    worker = DbosEngine(settings.url, "worker-1", 1, 0.05)
+    assert worker.forget_ended(time.time() - 3600) == 0
+    assert worker.forget_ended(time.time() + 3600) == 2
+    assert worker.known() == {"c": None}
+    worker.close()
 
 
 def test_a_transaction_that_fails_enqueues_nothing(engine, queue):
@@ -73,12 +129,13 @@ def test_a_transaction_that_fails_enqueues_nothing(engine, queue):
         queue.submit(connection, "a", 1000)
         raise RuntimeError
     with database.reading(engine) as connection:
-        assert connection.execute(sa.text("SELECT count(*) FROM workflow_status")).scalar_one() == 0
+        assert connection.execute(sa.text(f"SELECT count(*) FROM {of_the_engine(connection)}")).scalar_one() == 0
 
 
 def test_nothing_is_pickled(engine, queue):
     with database.writing(engine) as connection:
         queue.submit(connection, "a", 1000)
     with database.reading(engine) as connection:
-        kinds = connection.execute(sa.text("SELECT serialization FROM workflow_status")).scalars().all()
+        query = f"SELECT serialization FROM {of_the_engine(connection)}"
+        kinds = connection.execute(sa.text(query)).scalars().all()
     assert kinds == ["portable_json"]

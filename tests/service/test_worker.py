@@ -1,13 +1,15 @@
 import threading
+from contextlib import suppress
 
 import pytest
 
 from grader.errors import OracleMissing
 from grader.grade import Progress
 from grader.report import Verdict
-from sandbox.errors import EngineFailed, EngineUnavailable
-from service import database, runs, tables, worker
+from sandbox.errors import EngineFailed, EngineUnavailable, SandboxError
+from service import database, fleet, runs, tables, worker
 from service.queue import Stopping
+from service.runs import Worker
 from service.worker import FakeGrading
 from tests.service import samples
 
@@ -77,16 +79,25 @@ def test_three_failures_of_ours_end_as_error_with_a_report_that_blames_nobody(be
     assert "secret path" not in answer.text
 
 
-def test_a_run_whose_worker_died_three_times_is_not_tried_a_fourth_time(bench):
+def test_a_run_whose_worker_died_three_times_is_quarantined(bench):
     submission = bench.submitted("ada")
     [run] = bench.queue.submitted
-    for _ in range(3):
+    for number in range(3):
         with database.writing(bench.engine) as connection:
-            assert runs.claim(connection, run, "worker-1", bench.clock()) is not None
+            assert runs.claim(connection, run, f"worker-{number}", bench.clock()) is not None
+            assert runs.hand_back(connection, f"worker-{number}", bench.clock(), died=True) == [run]
     grading = Failing()
     bench.worker(grading).grade_run(run)
     assert grading.attempts == 0
     assert status_of(bench, submission) == "error"
+    assert [row.quarantined for row in bench.rows(tables.runs)] == [True]
+    assert bench.get(f"/v1/submissions/{submission}/report").json()["verdict"] == "grader_error"
+
+
+def test_three_failures_that_we_saw_are_no_reason_for_quarantine(bench):
+    bench.submitted("ada")
+    bench.graded(bench.worker(Failing(*[ValueError()] * 3)))
+    assert [(row.status, row.quarantined) for row in bench.rows(tables.runs)] == [("error", False)]
 
 
 @pytest.mark.parametrize("lack", [EngineUnavailable("no Docker Engine answers"), OracleMissing("no torch")])
@@ -110,18 +121,53 @@ def test_a_run_delivered_twice_has_one_result(bench):
     assert len(bench.rows(tables.results)) == 1
 
 
-def test_a_late_second_result_is_dropped(bench):
+def test_a_result_that_comes_after_another_worker_took_over_is_dropped(bench):
     submission = bench.submitted("ada")
     [run] = bench.queue.submitted
 
     def slow(unit, submission, about, progress):
-        bench.worker(FakeGrading(samples.passes)).grade_run(run)  # another worker is faster
+        with database.writing(bench.engine) as connection:
+            runs.hand_back(connection, "worker-1", bench.clock(), died=True)
+        bench.worker(FakeGrading(samples.passes), "worker-2").grade_run(run)
+        progress(Progress("mutants", 1, 2))
         return samples.report(about, unit.id, verdict=Verdict.FAIL, score=0.0)
 
     bench.worker(FakeGrading(slow)).grade_run(run)
     assert bench.get(f"/v1/submissions/{submission}/report").json()["verdict"] == "pass"
     assert len(bench.rows(tables.results)) == 1
     assert len(bench.rows(tables.outcomes)) == 3
+    assert [(row.worker, row.attempts, row.phase) for row in bench.rows(tables.runs)] == [
+        ("worker-2", 2, "course_tests")
+    ]
+
+
+def test_a_result_that_comes_while_another_worker_is_at_it_is_dropped(bench):
+    bench.submitted("ada")
+    [run] = bench.queue.submitted
+
+    def slow(unit, submission, about, progress):
+        with database.writing(bench.engine) as connection:
+            runs.hand_back(connection, "worker-1", bench.clock(), died=True)
+            assert runs.claim(connection, run, "worker-2", bench.clock()) is not None
+        return samples.report(about, unit.id)
+
+    bench.worker(FakeGrading(slow)).grade_run(run)
+    assert [(row.status, row.worker) for row in bench.rows(tables.runs)] == [("running", "worker-2")]
+    assert bench.rows(tables.results) == []
+
+
+def test_what_another_worker_is_at_is_not_begun(bench):
+    bench.submitted("ada")
+    [run] = bench.queue.submitted
+    grading = Failing()
+
+    def slow(unit, submission, about, progress):
+        bench.worker(grading, "worker-2").grade_run(run)
+        return samples.report(about, unit.id)
+
+    bench.worker(FakeGrading(slow)).grade_run(run)
+    assert grading.attempts == 0
+    assert [row.attempts for row in bench.rows(tables.runs)] == [1]
 
 
 def test_a_cancelled_run_is_not_graded(bench):
@@ -159,39 +205,236 @@ def test_a_stopping_worker_begins_nothing(bench):
 
 
 class Engine:
-    """Delivers nothing by itself; says what it was asked."""
+    """Delivers once what it is told to deliver again; says what it was asked."""
 
-    def __init__(self):
+    def __init__(self, **known):
         self.calls = []
-        self.started = threading.Event()
+        self.has = known
+        self.threads = []
 
     def start(self, handler):
         self.calls.append("start")
-        self.started.set()
+        self.handler = handler
 
-    def adopt(self, left):
-        self.calls.append(("adopt", dict(left)))
-        return []
+    def known(self):
+        return dict(self.has)
+
+    def deliver_again(self, runs):
+        if runs:
+            self.calls.append(("again", dict(runs)))
+        for run in runs:
+            self.has[run] = None
+            if "stop" not in self.calls:
+                self.threads.append(threading.Thread(target=self.deliver, args=(run,)))
+                self.threads[-1].start()
+
+    def deliver(self, run):
+        with suppress(Stopping):
+            self.handler(run)
+        self.has.pop(run, None)
+
+    def forget_ended(self, before):
+        self.calls.append("forget")
+        return 0
 
     def stop(self, grace_seconds):
         self.calls.append("stop")
 
+    def close(self):
+        for thread in self.threads:
+            thread.join(30)
+        self.calls.append("close")
 
-def test_a_worker_offers_the_engine_every_unfinished_run_and_leaves_cleanly(bench):
-    bench.submitted("ada")
-    [run] = bench.queue.submitted
+
+class Running:
+    """A worker that runs in a thread of this process."""
+
+    def __init__(self, bench, engine, grading, name="worker-1"):
+        self.failure = None
+        self.worker = bench.worker(grading, name)
+        self.stop = bench.stop
+        self.thread = threading.Thread(target=self.run, args=(engine,), daemon=True)
+        self.thread.start()
+
+    def run(self, engine):
+        try:
+            self.worker.run(engine)
+        except Exception as error:
+            self.failure = error
+
+    def until(self, reached):
+        for _ in range(3000):
+            if reached():
+                return
+            self.thread.join(0.01)
+        raise AssertionError("waited in vain")
+
+    def end(self):
+        self.stop.set()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def start():
+    started = []
+
+    def start(*arguments):
+        started.append(Running(*arguments))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.end()
+
+
+@pytest.fixture
+def quick(make_bench):
+    """A bench whose workers look around every tenth of a second or so."""
+    return make_bench(worker_ttl_seconds=0.6)
+
+
+class UntilStopped(FakeGrading):
+    """Grades until it is told to stop, as a sandbox does; passes at once when `free` is set."""
+
+    def __init__(self):
+        self.free = threading.Event()
+        self.begun = threading.Event()
+        super().__init__(samples.passes)
+
+    def grade(self, unit, submission, *, seed, about, progress, stop):
+        stop.when_told(self.free.set)
+        self.begun.set()
+        assert self.free.wait(30)
+        if stop.told:
+            raise SandboxError("the session was cancelled")
+        return samples.report(about, unit.id)
+
+
+def test_a_worker_grades_what_the_engine_does_not_know_and_leaves_cleanly(quick, start):
+    submission = quick.submitted("ada")
+    [run] = quick.queue.submitted
     engine, grading = Engine(), FakeGrading(samples.passes)
-    thread = threading.Thread(target=bench.worker(grading).run, args=(engine,))
-    thread.start()
-    assert engine.started.wait(30)
-    while len(engine.calls) < 2:
-        thread.join(0.01)
-    assert bench.get("/readyz").status_code == 200
-    bench.stop.set()
-    thread.join(30)
-    assert engine.calls == ["start", ("adopt", {run: 1000}), "stop"]
+    running = start(quick, engine, grading)
+    running.until(lambda: status_of(quick, submission) == "done")
+    assert quick.get("/readyz").status_code == 200
+    running.end()
+    assert engine.calls == ["start", ("again", {run: 1000}), "forget", "stop", "close"]
     assert grading.closed
-    assert bench.rows(tables.workers) == []
+    assert quick.rows(tables.workers) == []
+
+
+def test_a_worker_leaves_alone_what_waits_or_was_given_to_a_live_one(quick, start):
+    for student in ("ada", "bob", "cy"):
+        quick.submitted(student)
+    waits, given, lost = quick.queue.submitted
+    with database.writing(quick.engine) as connection:
+        runs.beat(connection, Worker("worker-2", 1, True, ()), quick.clock())
+    engine = Engine(**{waits: None, given: "worker-2", lost: "worker-3"})
+    running = start(quick, engine, FakeGrading(samples.passes))
+    running.until(lambda: len(quick.rows(tables.results)) == 1)
+    running.end()
+    assert ("again", {lost: 1000}) in engine.calls
+
+
+def test_a_silent_worker_is_taken_over_and_its_run_graded(quick, start):
+    submission = quick.submitted("ada")
+    [run] = quick.queue.submitted
+    with database.writing(quick.engine) as connection:
+        runs.beat(connection, Worker("dead", 1, True, ()), quick.clock())
+        runs.claim(connection, run, "dead", quick.clock())
+    running = start(quick, Engine(**{run: "dead"}), FakeGrading(samples.passes))
+    running.until(lambda: status_of(quick, submission) == "done")
+    assert [row.id for row in quick.rows(tables.workers)] == ["worker-1"]
+    running.end()
+    assert [(row.worker, row.attempts) for row in quick.rows(tables.runs)] == [("worker-1", 2)]
+
+
+@pytest.mark.parametrize("step_seconds", [-86_400, 86_400])
+def test_a_step_of_the_clock_makes_nobody_look_dead(quick, step_seconds, start):
+    """Beats that go on are signs of life, whatever time they give."""
+    quick.submitted("ada")
+    [run] = quick.queue.submitted
+    live = Worker("live", 1, True, ())
+    with database.writing(quick.engine) as connection:
+        runs.beat(connection, live, quick.clock())
+        runs.claim(connection, run, "live", quick.clock())
+    running = start(quick, Engine(**{run: "live"}), FakeGrading(samples.passes))
+    for number in range(10):
+        quick.clock.now += step_seconds if number == 3 else 0.1
+        with database.writing(quick.engine) as connection:
+            assert runs.beat(connection, live, quick.clock(), first=False)
+        running.thread.join(0.15)
+    assert [(row.status, row.worker) for row in quick.rows(tables.runs)] == [("running", "live")]
+    running.end()
+
+
+def test_a_worker_that_was_taken_over_stops_its_runs_and_ends(quick, start):
+    submission = quick.submitted("ada")
+    grading = UntilStopped()
+    engine = Engine()
+    running = start(quick, engine, grading)
+    assert grading.begun.wait(30)
+    with database.writing(quick.engine) as connection:
+        beat_at = fleet.beats(connection)["worker-1"]
+        assert not fleet.take_over(connection, "worker-1", beat_at - 1, quick.clock())
+        assert fleet.take_over(connection, "worker-1", beat_at, quick.clock())
+    running.thread.join(30)
+    assert isinstance(running.failure, worker.Fenced)
+    assert grading.free.is_set()
+    assert "stop" not in engine.calls  # nothing is waited for
+    assert status_of(quick, submission) == "queued"
+    assert [row.attempts for row in quick.rows(tables.runs)] == [1]
+    assert quick.rows(tables.workers) == []
+
+
+def test_a_running_run_is_cancelled_within_a_moment(quick, start):
+    submission = quick.submitted("ada")
+    grading = UntilStopped()
+    running = start(quick, Engine(), grading)
+    assert grading.begun.wait(30)
+    answer = quick.client.request("DELETE", f"/v1/submissions/{submission}", headers=quick.auth("ada"))
+    assert (answer.status_code, answer.json()["status"]) == (202, "running")
+    running.until(lambda: status_of(quick, submission) == "cancelled")
+    again = quick.client.request("DELETE", f"/v1/submissions/{submission}", headers=quick.auth("ada"))
+    assert (again.status_code, again.json()["status"]) == (200, "cancelled")
+    running.end()
+    assert quick.rows(tables.results) == []
+
+
+def test_a_run_that_is_done_before_it_could_be_cancelled_keeps_its_report(bench):
+    submission = bench.submitted("ada")
+
+    def answer(unit, taken, about, progress):
+        bench.client.request("DELETE", f"/v1/submissions/{submission}", headers=bench.auth("ada"))
+        return samples.report(about, unit.id)
+
+    bench.graded(bench.worker(FakeGrading(answer)))
+    assert status_of(bench, submission) == "done"
+
+
+def test_what_was_to_be_cancelled_when_its_worker_died_is_not_graded_again(bench):
+    submission = bench.submitted("ada")
+    [run] = bench.queue.submitted
+    with database.writing(bench.engine) as connection:
+        runs.claim(connection, run, "dead", bench.clock())
+        assert runs.ask_to_stop(connection, run, bench.clock())
+        assert runs.hand_back(connection, "dead", bench.clock(), died=True) == []
+    assert status_of(bench, submission) == "cancelled"
+
+
+def test_a_stopping_worker_hands_its_run_back_without_using_an_attempt(quick, start):
+    submission = quick.submitted("ada")
+    [run] = quick.queue.submitted
+    grading, engine = UntilStopped(), Engine()
+    running = start(quick, engine, grading)
+    assert grading.begun.wait(30)
+    engine.has[run] = "worker-1"
+    running.end()
+    assert status_of(quick, submission) == "queued"
+    assert [row.attempts for row in quick.rows(tables.runs)] == [0]
+    assert engine.calls[-2:] == [("again", {run: 1000}), "close"]
+    assert quick.rows(tables.workers) == []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +456,7 @@ def test_a_worker_without_a_sandbox_or_an_oracle_says_so_and_takes_no_work(bench
         thread.join(0.01)
     answer = bench.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["missing"] == [said]
+    assert said.partition(": ")[2] in answer.text
     bench.stop.set()
     thread.join(30)
-    assert engine.calls == []
+    assert engine.calls == ["close"]

@@ -116,7 +116,6 @@ def upgrade() -> None:
     op.create_index("ix_ag_submissions_student", "ag_submissions", ["student", "course", "unit"])
 
     op.add_column("ag_workers", sa.Column("host", sa.String(length=255), server_default="", nullable=False))
-    op.add_column("ag_workers", sa.Column("taken_by", sa.String(length=64), nullable=True))
     op.add_column("ag_workers", sa.Column("grading", sa.String(length=64), server_default="", nullable=False))
     op.add_column("ag_workers", sa.Column("stats", sa.Text(), server_default="{}", nullable=False))
 
@@ -124,7 +123,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_column("ag_workers", "stats")
     op.drop_column("ag_workers", "grading")
-    op.drop_column("ag_workers", "taken_by")
     op.drop_column("ag_workers", "host")
 
     op.drop_index("ix_ag_submissions_student", "ag_submissions")
