@@ -33,8 +33,25 @@ class SubmissionLinks(Answer):
     report: str
 
 
+_ID = "6f1c2b9d0c6c4c6f8f6e0c1f6d1b2a3c"
+_HERE = f"/v1/submissions/{_ID}"
+_RUNNING: dict[str, Any] = {
+    "id": _ID,
+    "unit": "L5.3",
+    "status": "running",
+    "position": None,
+    "estimate_seconds": 8.5,
+    "progress": {"phase": "mutants", "done": 9, "total": 80},
+    "attempts_left": 4,
+    "links": {"self": _HERE, "events": f"{_HERE}/events", "report": f"{_HERE}/report"},
+    "intake": [],
+}
+
+
 class SubmissionAnswer(Answer):
     """Where a submission stands: the answer to a POST and to every status request."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_RUNNING]})
 
     id: str
     unit: str
@@ -43,6 +60,7 @@ class SubmissionAnswer(Answer):
     estimate_seconds: float | None = Field(description="until the report; null while there is nothing to go by")
     progress: ProgressAnswer | None
     attempts_left: int | None = Field(description="the student's; null: unlimited")
+    quarantined: bool = Field(default=False, description="given up, because the grader died in every attempt")
     links: SubmissionLinks
     intake: tuple[IntakeEntry, ...] = Field(description="what was dropped or renamed, and why")
 
@@ -139,6 +157,7 @@ class SubmissionRow(Answer):
     score: Share | None
     mutation_score: Share | None
     attempts: int = Field(description="times the grading of this submission was begun")
+    quarantined: bool = Field(description="given up, because the grader died in every attempt: somebody should look")
     links: SubmissionLinks
 
 
@@ -291,6 +310,7 @@ def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: 
         estimate_seconds=round(seconds, 1) if seconds is not None else None,
         progress=ProgressAnswer(phase=run.phase, done=run.done, total=run.total) if running else None,
         attempts_left=attempts_left,
+        quarantined=run.quarantined,
         links=links_of(stored.id),
         intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
     )

@@ -73,6 +73,7 @@ def page(
             submissions,
             runs.c.status,
             runs.c.attempts,
+            runs.c.quarantined,
             results.c.verdict,
             results.c.score,
             results.c.mutation_score,
@@ -99,6 +100,7 @@ def page(
             score=row.score,
             mutation_score=row.mutation_score,
             attempts=row.attempts,
+            quarantined=row.quarantined,
             links=answers.links_of(row.id),
         )
         for row in rows[:limit]

@@ -79,13 +79,13 @@ def run_worker(settings: Settings, course: Course, grading: Grading, *, until_st
 
 @contextmanager
 def _name(settings: Settings, *, embedded: bool) -> Iterator[str]:
-    """What the worker is called: by its machine and this start of it.
+    """What the worker is called: by its machine, its process and a number that no other start has.
 
     The only worker of `serve` on its own SQLite file is called the same at every start: what the last process left is
     then known to be left, without waiting. Two live ones of that name would grade it twice, so it holds a lock.
     """
     if not (embedded and settings.url.startswith("sqlite")):
-        yield f"{socket.gethostname()[:30]}-{uuid.uuid4().hex[:24]}"
+        yield f"{socket.gethostname()[:30]}-{os.getpid()}-{uuid.uuid4().hex[:16]}"
         return
     with database.locked(settings.data / "worker.lock", wait_seconds=LOCK_SECONDS):
         yield EMBEDDED_NAME

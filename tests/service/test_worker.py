@@ -90,7 +90,9 @@ def test_a_run_whose_worker_died_three_times_is_quarantined(bench):
     bench.worker(grading).grade_run(run)
     assert grading.attempts == 0
     assert status_of(bench, submission) == "error"
-    assert [row.quarantined for row in bench.rows(tables.runs)] == [True]
+    assert bench.get(f"/v1/submissions/{submission}", "ada").json()["quarantined"]
+    [row] = bench.get("/v1/units/L0.0/submissions", "teacher").json()["submissions"]
+    assert (row["quarantined"], row["attempts"]) == (True, 4)
     assert bench.get(f"/v1/submissions/{submission}/report").json()["verdict"] == "grader_error"
 
 
