@@ -17,7 +17,7 @@ from service import accounts, cache, idempotency, limits, posted, pressure, subm
 from service.accounts import Account
 from service.answers import moment
 from service.database import AWAY, reading, writing
-from service.dependencies import Sender, Service
+from service.dependencies import Sender, Service, token_invalid
 from service.idempotency import Answered, Claim
 from service.posted import Post
 from service.pressure import Closed
@@ -54,7 +54,7 @@ class Refused(Exception):
 
 
 def accept(service: Service, sender: Sender, unit: Unit, form: Form, posting: Posting) -> Accepted:
-    """Raises Problem 400, 403, 409, 422, 429, or 503 with a receipt."""
+    """Raises Problem 400, 401, 403, 409, 422, 429, or 503 with a receipt."""
     now = service.clock()
     post = posted.read(unit, form, wording.curl(unit, posting.base_url))
     receipt = _receipt(service, sender, post, posting.receipt or posted.one_field(form, "receipt", MAX_CHARS), now)
@@ -173,6 +173,9 @@ def _store(
 ) -> Stored:
     """Store what was posted and enqueue it, or answer it from the cache; all or nothing."""
     with writing(service.engine) as connection:
+        # An upload takes a while: the token may have been revoked, and its student erased, since it began.
+        if not accounts.hold(connection, account.id, now):
+            raise token_invalid()
         if not submissions.course_exists(connection, post.course):
             raise Problem(422, "course_unknown", wording.course_unknown(post.course))
         hit = _hit(service, connection, post, now)

@@ -87,9 +87,14 @@ def create(
 def authenticate(connection: sa.Connection, secret: str, now: float) -> Account | None:
     """The account of a token that is neither revoked nor expired."""
     row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest_of(secret))).one_or_none()
-    if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
-        return None
-    return _account(row)
+    return _account(row) if row is not None and _is_valid(row, now) else None
+
+
+def hold(connection: sa.Connection, account_id: str, now: float) -> bool:
+    """Whether the account is still valid, and nobody revokes it before the transaction has ended."""
+    query = sa.select(tokens).where(tokens.c.id == account_id).with_for_update(read=True)
+    row = connection.execute(query).one_or_none()
+    return row is not None and _is_valid(row, now)
 
 
 def find_by_secret(connection: sa.Connection, secret: str) -> Account | None:
@@ -126,6 +131,10 @@ def revoke(connection: sa.Connection, account_id: str, now: float) -> bool:
     """Make the account's token useless from now on; False if there is no such account."""
     query = tokens.update().where(tokens.c.id == account_id).values(revoked_at=now)
     return connection.execute(query).rowcount == 1
+
+
+def _is_valid(row: sa.Row[tuple[object, ...]], now: float) -> bool:
+    return row.revoked_at is None and (row.expires_at is None or row.expires_at > now)
 
 
 def _account(row: sa.Row[tuple[object, ...]]) -> Account:

@@ -411,7 +411,7 @@ def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool) -> RunAnswer:
         verdict=Verdict(run.verdict) if run.verdict is not None else None,
         score=run.score,
         mutation_score=run.mutation_score,
-        links=RunLinks(report=f"/v1/submissions/{stored.id}/runs/{run.id}/report"),
+        links=RunLinks(report=links.to(f"/v1/submissions/{stored.id}/runs/{run.id}/report")),
     )
 
 

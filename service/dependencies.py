@@ -38,6 +38,9 @@ class Service:
     stats: Stats = field(default_factory=Stats)  # of this process
 
 
+CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
 def service_of(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
@@ -52,14 +55,17 @@ Credentials = Annotated[
 
 def caller(request: Request, service: Served, credentials: Credentials) -> Account:
     """The account of the request's bearer token; 401 without a valid one."""
-    challenge = {"WWW-Authenticate": "Bearer"}
     if credentials is None:
-        raise Problem(401, "token_missing", wording.TOKEN_MISSING, headers=challenge)
+        raise Problem(401, "token_missing", wording.TOKEN_MISSING, headers=CHALLENGE)
     with reading(service.engine) as connection:
         account = accounts.authenticate(connection, credentials.credentials, service.clock())
     if account is None:
-        raise Problem(401, "token_invalid", wording.TOKEN_INVALID, headers=challenge)
+        raise token_invalid()
     return account
+
+
+def token_invalid() -> Problem:
+    return Problem(401, "token_invalid", wording.TOKEN_INVALID, headers=CHALLENGE)
 
 
 Caller = Annotated[Account, Depends(caller)]

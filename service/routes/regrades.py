@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body
 from fastapi.responses import Response
 
 from grader.report import Report
-from service import answers, regrades, runs, wording
+from service import answers, links, regrades, runs, wording
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Teacher, Visible
 from service.problems import Problem, documented
@@ -46,7 +46,7 @@ def regrade(
     except regrades.Refused as error:
         code = "submission_cancelled" if error.status is runs.Status.CANCELLED else "run_unfinished"
         raise Problem(409, code, wording.not_regraded(error.status)) from error
-    response.headers["Location"] = f"/v1/submissions/{stored.id}/runs/{run}/report"
+    response.headers["Location"] = links.to(f"/v1/submissions/{stored.id}/runs/{run}/report")
     return answers.run_list(stored, found, staff=True)
 
 

@@ -7,6 +7,7 @@ import threading
 import zipfile
 import zlib
 
+import httpx
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
@@ -242,6 +243,35 @@ def test_the_result_of_a_worker_that_does_not_stop_is_dropped(bench, post):
     bench.graded(bench.worker(FakeGrading(answer)))
     assert where(bench.engine, ZOE) == set()
     assert bench.rows(results) == []
+
+
+def test_an_upload_that_began_before_the_erasure_is_not_taken_in_after_it(bench):
+    request = httpx.Request("POST", "http://grader.example", **samples.form())
+    whole = request.read()
+
+    async def slowly():
+        yield whole[:100]
+        students.erase(bench.engine, bench.queue, ZOE, who=None)
+        yield whole[100:]
+
+    headers = bench.auth(ZOE) | {"Content-Type": request.headers["Content-Type"]}
+    answer = bench.client.request("POST", "/v1/units/L0.0/submissions", headers=headers, content=slowly())
+    assert (answer.status_code, answer.json()["code"]) == (401, "token_invalid")
+    assert where(bench.engine, ZOE) == set()
+
+
+def test_a_token_is_not_revoked_while_something_is_stored_in_its_name(bench):
+    secret = bench.token("student", ZOE)
+    with database.writing(bench.engine) as connection:
+        account = accounts.find_by_secret(connection, secret)
+        assert accounts.hold(connection, account.id, bench.clock())
+        thread = threading.Thread(target=lambda: students.erase(bench.engine, bench.queue, ZOE, who=None))
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+    thread.join(30)
+    with database.writing(bench.engine) as connection:
+        assert not accounts.hold(connection, account.id, bench.clock())
 
 
 def test_the_job_engine_keeps_nothing_of_an_erased_students_runs(bench):
