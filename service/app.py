@@ -11,12 +11,15 @@ from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import logs, pages, pressure, problems, routes, wording
+from service.database import AWAY
 from service.dependencies import Service
 from service.events import STREAM, Hub
+from service.pressure import of_database
 from service.proxies import Proxies
 from service.routes import events
 from service.stats import Stats
@@ -52,6 +55,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.state.hub = Hub(service.engine, events.show(service), service.stats, settings.max_streams)
     problems.install(app)
+    for error in AWAY:
+        app.add_exception_handler(error, _without_database)
     pressure.install(app)
     for router in routes.ALL:
         app.include_router(router)
@@ -60,6 +65,11 @@ def create_app(service: Service) -> FastAPI:
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips)
     return app
+
+
+def _without_database(request: Request, error: Exception) -> Response:
+    log.warning("the database does not answer: %s", error)
+    return problems.response(request, of_database(error).problem())
 
 
 class Answering:

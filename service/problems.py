@@ -20,13 +20,27 @@ from service import links, wording
 
 log = logging.getLogger(__name__)
 
+OF_BODIES = (400, 408, 413)  # what a body can be answered with, whatever it is for
+OF_ALL = (500, 503)  # a mistake of ours; the database does not answer, or too many ask
 MEDIA_TYPE = "application/problem+json"
+
+
+EXAMPLE: dict[str, Any] = {
+    "type": "/problems/submission_unknown",
+    "title": "Not Found",
+    "status": 404,
+    "detail": wording.SUBMISSION_UNKNOWN,
+    "code": "submission_unknown",
+    "message": wording.SUBMISSION_UNKNOWN,
+    "path": "",
+    "request_id": "9b1deb4d3b7d4bad",
+}
 
 
 class ProblemDetails(BaseModel):
     """RFC 9457. `code` is stable and ends `type`; `detail` says what to do."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [EXAMPLE]})
 
     type: str = Field(examples=["/problems/not_found"])
     title: str
@@ -110,6 +124,8 @@ def install(app: FastAPI) -> None:
                 if request.method == "OPTIONS":
                     return Response(status_code=204, headers=headers)
                 code, message = "method_not_allowed", wording.method_not_allowed(request.method, path)
+            case 400:
+                code, message = "bad_request", wording.BODY_UNREADABLE
             case 408:
                 code, message = "upload_too_slow", str(error.detail)
             case 413:
@@ -164,7 +180,13 @@ def _document_as_problems(app: FastAPI) -> None:
             document = made()
             for operations in document["paths"].values():
                 for operation in operations.values():
-                    for status, answer in operation["responses"].items():
+                    responses = operation["responses"]
+                    for more in (*(OF_BODIES if "requestBody" in operation else ()), *OF_ALL):
+                        description = http.HTTPStatus(more).phrase
+                        responses.setdefault(
+                            str(more), {"description": description, "content": {"": {"schema": problem}}}
+                        )
+                    for status, answer in responses.items():
                         if status.startswith("4") or _answers_problem(answer):
                             answer["content"] = {MEDIA_TYPE: {"schema": problem}}
             for unused in ("HTTPValidationError", "ValidationError"):

@@ -23,7 +23,7 @@ class Proxies:
         self._app = app
         self._root_path = root_path
         # It does the scheme and the client; what comes out before it is the peer that is connected.
-        self._believed: Any = ProxyHeadersMiddleware(self._as_seen, trusted or "none")
+        self._believed: Any = ProxyHeadersMiddleware(app, trusted or "none")  # type: ignore[arg-type]
         self._trusted = self._believed.trusted_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,18 +35,22 @@ class Proxies:
         if peer in self._trusted:
             prefix = _sent_prefix(scope) or prefix
         scope["root_path"] = prefix
-        for part, slash in (("path", "/"), ("raw_path", b"/")):
-            path, before = scope.get(part), prefix if part == "path" else prefix.encode()
-            if path is not None and not (path == before or path.startswith(before + slash)):  # type: ignore[operator]
-                scope[part] = before + path  # type: ignore[operator]
+        _put_before(scope, prefix)
         token = links.prefix.set(prefix)
         try:
             await self._believed(scope, receive, send)
         finally:
             links.prefix.reset(token)
 
-    async def _as_seen(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+
+def _put_before(scope: Scope, prefix: str) -> None:
+    """Make the path begin with `prefix`, unless the proxy has left it on."""
+    path: str = scope["path"]
+    if path == prefix or path.startswith(f"{prefix}/"):
+        return
+    scope["path"] = prefix + path
+    if scope.get("raw_path") is not None:
+        scope["raw_path"] = prefix.encode() + scope["raw_path"]
 
 
 def _sent_prefix(scope: Scope) -> str:

@@ -22,6 +22,7 @@ STUDENT_MISMATCH = (
     "A student's token submits for its own student only. Leave the field 'student' out, or use that student's token."
 )
 PAGE_UNKNOWN = "'after' must be the value of 'next' from the page before, with the same order. Start without it."
+BODY_UNREADABLE = "The request's body is not readable. Send JSON in UTF-8."
 BODY_TOO_LARGE = "The request's body is larger than this service takes. Send less."
 HTTP_UNREADABLE = "This is not a request that the service can read: its head is too long, or it is not HTTP/1.1."
 STREAMS_FULL = "Too many clients follow submissions just now. Ask the submission's own address now and then instead."

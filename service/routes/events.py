@@ -15,6 +15,20 @@ from service.routes.submissions import standing
 
 router = APIRouter()
 
+EVENT = {
+    "type": "object",
+    "description": "one event",
+    "required": ["event", "id", "data"],
+    "properties": {
+        "event": {"enum": ["status", "progress", "done"]},
+        "id": {"type": "string", "description": "what to send as Last-Event-ID"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/SubmissionAnswer"},
+        },
+    },
+}
 EXAMPLE = """\
 retry: 2000
 
@@ -34,7 +48,7 @@ data: {"id": "...", "status": "running", "progress": {"phase": "mutants", "done"
         200: {
             "description": "Events `status`, `progress` and at the end `done`; their data is a SubmissionAnswer. "
             "The stream is cut now and then: connect again with the last event's id.",
-            "content": {STREAM: {"schema": {"type": "string"}, "example": EXAMPLE}},
+            "content": {STREAM: {"schema": EVENT, "example": EXAMPLE}},
         },
         204: {"description": "It has ended, and the client has seen that"},
         **documented(401, 404, 429, 503),

@@ -1,4 +1,5 @@
 import pytest
+import sqlalchemy as sa
 from fastapi import APIRouter
 
 
@@ -64,6 +65,20 @@ def test_a_bug_of_ours_is_a_500_that_tells_nothing_but_the_request_id(bench, cap
     assert problem["request_id"] in caplog.text and "swordfish" in caplog.text
 
 
+def test_while_the_database_is_away_every_route_says_so_and_when_to_come_back(bench):
+    router = APIRouter()
+
+    @router.get("/v1/broken")
+    def broken():
+        raise sa.exc.OperationalError("SELECT 1", {}, Exception("connection refused"))
+
+    bench.app.include_router(router)
+    answer = bench.client.request("GET", "/v1/broken")
+    assert answer.status_code == 503
+    assert problem_of(answer)["code"] == "database_unavailable"
+    assert int(answer.headers["Retry-After"]) > 0
+
+
 def test_every_answer_keeps_browsers_careful(bench):
     for path in ("/", "/units/L0.0", "/v1/units", "/nothing", "/static/style.css"):
         headers = bench.client.request("GET", path).headers
@@ -79,13 +94,16 @@ def test_openapi_names_an_answer_and_the_problems_of_every_route(bench):
         for method, operation in operations.items():
             where = f"{method} {path}"
             responses = operation["responses"]
-            good = [responses[status] for status in responses if status.startswith("2") and status != "204"]
-            assert good and all(answer["content"] for answer in good), where
+            good = {status: answer for status, answer in responses.items() if status.startswith("2")}
+            assert good and all(status == "204" or answer["content"] for status, answer in good.items()), where
             for status, answer in responses.items():
                 if status.startswith("4"):
                     reference = answer["content"]["application/problem+json"]["schema"]["$ref"]
                     assert reference.rpartition("/")[2] in schemas, where
             parameters = {parameter["in"] for parameter in operation.get("parameters", [])}
+            assert {"500", "503"} <= set(responses), where
+            if "requestBody" in operation:
+                assert {"400", "408", "413"} <= set(responses), where
             if "security" in operation:
                 assert "401" in responses, where
             if "path" in parameters:
