@@ -1,17 +1,20 @@
 """What teachers decide goes in and is stored: course offerings, what they ask of a unit, and extensions; it comes out
 as the records that limits and grades are computed from.
 
-A unit without an assignment in a course is open without end and without limits.
+A unit without an assignment in a course is open without end and without limits. Every change is written into the audit
+log by the function that makes it.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 
 import sqlalchemy as sa
 
-from service import tables
+from service import audit, tables
+from service.accounts import Account
 from service.database import insert_or_ignore
 from service.deadlines import LatePolicy, Times, extended
 
@@ -59,6 +62,15 @@ class Extension:
     created_at: float
 
 
+@dataclass(frozen=True)
+class By:
+    """Who changes something, and when; None is the command line."""
+
+    who: Account | None
+    now: float
+    request_id: str = ""
+
+
 def all_offerings(connection: sa.Connection) -> list[Offering]:
     return [_offering(row) for row in connection.execute(sa.select(tables.courses).order_by(tables.courses.c.id))]
 
@@ -68,14 +80,16 @@ def find(connection: sa.Connection, course: str) -> Offering | None:
     return _offering(row) if row is not None else None
 
 
-def put(connection: sa.Connection, offering: Offering) -> None:
+def put(connection: sa.Connection, offering: Offering, by: By) -> None:
     """Store an offering; one that is there keeps its time of creation, and its times stay the same moments."""
+    known = find(connection, offering.id) is not None
     values = {
         "title": offering.title,
         "timezone": offering.timezone,
         "archived_at": offering.archived_at,
     }
     _put(connection, tables.courses, {"id": offering.id}, values, {"created_at": offering.created_at})
+    _note(connection, "course.update" if known else "course.create", by, offering.id, detail=values)
 
 
 def assignment(connection: sa.Connection, course: str, unit: str) -> Assignment | None:
@@ -92,7 +106,8 @@ def assignments(connection: sa.Connection, course: str) -> dict[str, Assignment]
     return {row.unit: _assignment(row) for row in connection.execute(query.order_by(tables.assignments.c.unit))}
 
 
-def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: Assignment, now: float) -> None:
+def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: Assignment, by: By) -> None:
+    """Store what the course asks of the unit, in place of all that it asked before."""
     values = {
         "opens_at": wanted.times.opens_at,
         "due_at": wanted.times.due_at,
@@ -102,9 +117,10 @@ def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: As
         "attempts_per_hour": wanted.attempts_per_hour,
         "cooldown_seconds": wanted.cooldown_seconds,
         "counts": wanted.counts.value,
-        "updated_at": now,
     }
-    _put(connection, tables.assignments, {"course": course, "unit": unit}, values)
+    _put(connection, tables.assignments, {"course": course, "unit": unit}, {**values, "updated_at": by.now})
+    said = {**values, "late_policy": wanted.late_policy.model_dump(mode="json")}
+    _note(connection, "assignment.update", by, course, unit, detail=said)
 
 
 def extension(connection: sa.Connection, course: str, unit: str, student: str) -> Extension | None:
@@ -127,7 +143,7 @@ def extensions_of(connection: sa.Connection, course: str, student: str) -> dict[
     return {row.unit: _extension(row) for row in connection.execute(query)}
 
 
-def grant(connection: sa.Connection, course: str, unit: str, granted: Extension) -> None:
+def grant(connection: sa.Connection, course: str, unit: str, granted: Extension, by: By) -> None:
     """Store a student's extension in place of the one before."""
     keys = {"course": course, "unit": unit, "student": granted.student}
     values = {
@@ -135,17 +151,19 @@ def grant(connection: sa.Connection, course: str, unit: str, granted: Extension)
         "closes_at": granted.closes_at,
         "extra_attempts": granted.extra_attempts,
         "reason": granted.reason,
-        "token": granted.token,
-        "created_at": granted.created_at,
     }
-    _put(connection, tables.extensions, keys, values)
+    _put(connection, tables.extensions, keys, {**values, "token": granted.token, "created_at": granted.created_at})
+    _note(connection, "extension.grant", by, course, unit, granted.student, values)
 
 
-def withdraw(connection: sa.Connection, course: str, unit: str, student: str) -> bool:
+def withdraw(connection: sa.Connection, course: str, unit: str, student: str, by: By) -> bool:
     """Take a student's extension away; False if there was none."""
     table = tables.extensions
     query = table.delete().where(table.c.course == course, table.c.unit == unit, table.c.student == student)
-    return connection.execute(query).rowcount == 1
+    if connection.execute(query).rowcount == 0:
+        return False
+    _note(connection, "extension.withdraw", by, course, unit, student)
+    return True
 
 
 def times_for(asked: Assignment, granted: Extension | None) -> Times:
@@ -173,6 +191,38 @@ def _put(
         return
     connection.execute(insert_or_ignore(connection, table, {**keys, **values, **(only_new or {})}))
     connection.execute(query)  # another may have made it in between
+
+
+def _note(
+    connection: sa.Connection,
+    action: str,
+    by: By,
+    course: str,
+    unit: str | None = None,
+    student: str | None = None,
+    detail: Mapping[str, object] | None = None,
+) -> None:
+    """Write a change into the audit log, with times as people read them, in UTC."""
+    said = {
+        name: moment.isoformat(timespec="seconds") if name.endswith("_at") and (moment := _moment(value)) else value
+        for name, value in (detail or {}).items()
+    }
+    audit.record(
+        connection,
+        who=by.who,
+        action=action,
+        object=course if unit is None else f"{course}/{unit}",
+        student=student,
+        course=course,
+        unit=unit,
+        detail=said,
+        request_id=by.request_id,
+        now=by.now,
+    )
+
+
+def _moment(value: object) -> datetime | None:
+    return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else None
 
 
 def _extensions(course: str, unit: str) -> sa.Select[tuple[object, ...]]:

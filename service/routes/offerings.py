@@ -9,11 +9,10 @@ from typing import Annotated
 import sqlalchemy as sa
 from fastapi import APIRouter, Path, Response
 
-from service import audit, offerings, schedules, wording
-from service.accounts import Account
+from service import offerings, schedules, wording
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Teacher, Wanted
-from service.offerings import Assignment, Offering
+from service.offerings import Assignment, By, Offering
 from service.posted import NAME_CHARS
 from service.problems import Problem, documented
 
@@ -57,17 +56,7 @@ def put_course(
     with writing(service.engine) as connection:
         before = offerings.find(connection, course)
         wanted = schedules.offering(course, body, before, now)
-        offerings.put(connection, wanted)
-        audit.record(
-            connection,
-            who=account,
-            action="course.create" if before is None else "course.update",
-            object=course,
-            course=course,
-            detail=body.model_dump(mode="json"),
-            request_id=request_id,
-            now=now,
-        )
+        offerings.put(connection, wanted, By(account, now, request_id))
         return schedules.shown_course(wanted, offerings.assignments(connection, course))
 
 
@@ -88,24 +77,11 @@ def put_assignment(
     service: Served,
     request_id: RequestId,
 ) -> schedules.AssignmentAnswer:
-    now = service.clock()
     with writing(service.engine) as connection:
         found = _course(connection, course)
         wanted = schedules.assignment(body, found.timezone)
-        offerings.put_assignment(connection, course, unit.id, wanted, now)
-        shown = schedules.shown_assignment(found, unit.id, wanted)
-        audit.record(
-            connection,
-            who=account,
-            action="assignment.update",
-            object=f"{course}/{unit.id}",
-            course=course,
-            unit=unit.id,
-            detail=shown.model_dump(mode="json", exclude={"course", "unit"}),
-            request_id=request_id,
-            now=now,
-        )
-    return shown
+        offerings.put_assignment(connection, course, unit.id, wanted, By(account, service.clock(), request_id))
+    return schedules.shown_assignment(found, unit.id, wanted)
 
 
 @router.get(EXTENSIONS, summary="Every extension for a unit", responses=documented(401, 403, 404, 422))
@@ -142,11 +118,8 @@ def put_extension(
     with writing(service.engine) as connection:
         zone = _course(connection, course).timezone
         granted = schedules.extension(student, body, zone, account.id, now)
-        offerings.grant(connection, course, unit.id, granted)
-        shown = schedules.shown_extension(granted, zone)
-        said = shown.model_dump(mode="json", include={"due_at", "closes_at", "extra_attempts", "reason"})
-        _note(connection, account, "extension.grant", course, unit.id, student, said, request_id, now)
-    return shown
+        offerings.grant(connection, course, unit.id, granted, By(account, now, request_id))
+    return schedules.shown_extension(granted, zone)
 
 
 @router.delete(
@@ -159,35 +132,9 @@ def put_extension(
 def delete_extension(
     account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
 ) -> Response:
-    now = service.clock()
+    by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:
         _course(connection, course)
-        if not offerings.withdraw(connection, course, unit.id, student):
+        if not offerings.withdraw(connection, course, unit.id, student, by):
             raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)
-        _note(connection, account, "extension.withdraw", course, unit.id, student, {}, request_id, now)
     return Response(status_code=204)
-
-
-def _note(
-    connection: sa.Connection,
-    account: Account,
-    action: str,
-    course: str,
-    unit: str,
-    student: str,
-    detail: dict[str, object],
-    request_id: str,
-    now: float,
-) -> None:
-    audit.record(
-        connection,
-        who=account,
-        action=action,
-        object=f"{course}/{unit}",
-        student=student,
-        course=course,
-        unit=unit,
-        detail=detail,
-        request_id=request_id,
-        now=now,
-    )

@@ -8,7 +8,7 @@ from service import grades, offerings, tables
 from service.database import reading, writing
 from service.deadlines import LatePolicy, Times
 from service.grades import Sent
-from service.offerings import Assignment, Counts, Extension
+from service.offerings import Assignment, By, Counts, Extension
 from service.runs import Status
 from service.worker import FakeGrading
 from tests.service import samples
@@ -80,7 +80,7 @@ def scored(bench, student, score, run=None):
 def ask(bench, **asked):
     times = Times(due_at=asked.pop("due_at", None))
     with writing(bench.engine) as connection:
-        offerings.put_assignment(connection, "default", "L0.0", Assignment(times, **asked), bench.clock())
+        offerings.put_assignment(connection, "default", "L0.0", Assignment(times, **asked), By(None, bench.clock()))
 
 
 def listed(bench, query="", who="teacher"):

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from service import offerings, tables
 from service.database import reading, writing
 from service.deadlines import Times
-from service.offerings import Assignment, Extension
+from service.offerings import Assignment, By, Extension
 
 pytestmark = pytest.mark.both_databases
 
@@ -16,13 +16,13 @@ HOUR = 3_600
 def ask(bench, **asked):
     times = Times(asked.pop("opens_at", None), asked.pop("due_at", None), asked.pop("closes_at", None))
     with writing(bench.engine) as connection:
-        offerings.put_assignment(connection, "default", "L0.0", Assignment(times, **asked), bench.clock())
+        offerings.put_assignment(connection, "default", "L0.0", Assignment(times, **asked), By(None, bench.clock()))
 
 
 def extend(bench, student, due_at=None, closes_at=None, extra_attempts=0):
     granted = Extension(student, due_at, closes_at, extra_attempts, "", "t", bench.clock())
     with writing(bench.engine) as connection:
-        offerings.grant(connection, "default", "L0.0", granted)
+        offerings.grant(connection, "default", "L0.0", granted, By(None, bench.clock()))
 
 
 def end(bench, status, count=1):

@@ -149,7 +149,9 @@ def test_every_change_is_in_the_audit_log(autumn):
         ("extension.withdraw", "autumn/L0.0", "ada"),
     ]
     assert {row.token for row in rows} == {row.id for row in autumn.rows(tables.tokens) if row.role == "teacher"}
-    assert json.loads(rows[2].detail)["reason"] == "ill"
+    assert json.loads(rows[1].detail)["due_at"] == "2026-10-25T22:59:00+00:00"
+    assert json.loads(rows[1].detail)["late_policy"]["penalty"] == 0
+    assert json.loads(rows[2].detail) == {"due_at": None, "closes_at": None, "extra_attempts": 2, "reason": "ill"}
     assert all(row.request_id for row in rows)
 
 
