@@ -28,6 +28,7 @@ ELSEWHERE = {
     "course": "grader.course_cli:course",
     "grade": "grader.cli:grade",
     "restore": "service.commands.keeping:restore",
+    "offering": "service.commands.offerings:offering",
     "student": "service.commands.students:student",
     "sweep": "service.commands.keeping:sweep",
     "token": "service.commands.tokens:token",

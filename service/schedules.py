@@ -4,6 +4,7 @@ Problem; the records come out as the API shows them.
 A time is read on the clocks of the course's zone unless it has an offset, and always shown with one.
 """
 
+import re
 from datetime import datetime
 from typing import Annotated
 
@@ -18,6 +19,10 @@ from service.problems import Problem
 COURSE_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 MOST_ATTEMPTS = 1_000_000
 DEFAULT_COURSE = "default"
+
+
+def is_course_id(text: str) -> bool:
+    return re.fullmatch(COURSE_ID, text) is not None
 
 
 def _storable(text: str) -> str:
@@ -104,7 +109,7 @@ class ExtensionAnswer(_Shown):
     closes_at: datetime | None
     extra_attempts: int
     reason: str
-    granted_by: str = Field(description="the token's id")
+    granted_by: str = Field(description="the token's id, or command line")
     granted_at: datetime
 
 

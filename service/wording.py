@@ -240,6 +240,7 @@ TIME_UNREADABLE = (
 )
 TIMES_DISORDERED = "The times must follow one another: opens_at, then due_at, then closes_at."
 EXTENSION_UNKNOWN = "This student has no extension for this unit."
+COURSE_ID_INVALID = "A course's id is made of letters, digits, '.', '_' and '-', at most 64, a letter or digit first."
 STUDENT_MISSING = "Say whose grades: add ?student=NAME. Without it this is for students' own tokens."
 EXTENSION_EMPTY = "An extension needs at least one of due_at, closes_at and extra_attempts."
 

@@ -3,10 +3,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from service import offerings, tables
+from service import limits, offerings, tables
+from service.accounts import Account, Role
 from service.database import reading, writing
 from service.deadlines import Times
 from service.offerings import Assignment, By, Extension
+from service.problems import Problem
 
 pytestmark = pytest.mark.both_databases
 
@@ -133,6 +135,27 @@ def test_before_it_opens_and_after_it_closes_nothing_is_taken_in(bench):
     assert [submitted(bench, who) for who in ("bob", "ada")] == [(403, "closed"), (202, None)]
     bench.clock.now = now + 61
     assert [submitted(bench, who) for who in ("bob", "ada")] == [(403, "closed")] * 2
+
+
+def test_the_time_of_receipt_decides_whether_it_was_open(bench):
+    now = bench.clock()
+    ask(bench, closes_at=now)
+    ada = Account("a", Role.STUDENT, "ada")
+    rules = {"course": "default", "unit": "L0.0", "student": "ada", "usual": Assignment(), "now": now + HOUR}
+    with writing(bench.engine) as connection:
+        assert limits.check(connection, ada, received_at=now, **rules).counted
+        with pytest.raises(Problem, match="closed"):
+            limits.check(connection, ada, received_at=now + 1, **rules)
+
+
+def test_a_repetition_answered_from_the_cache_needs_no_attempt(bench):
+    ask(bench, attempts=1, attempts_per_hour=1, cooldown_seconds=60)
+    submitted(bench)
+    ada, now = Account("a", Role.STUDENT, "ada"), bench.clock()
+    rules = {"course": "default", "unit": "L0.0", "student": "ada", "usual": Assignment()}
+    with writing(bench.engine) as connection:
+        allowed = limits.check(connection, ada, received_at=now, now=now, counted=False, **rules)
+    assert (allowed.counted, allowed.attempts_left) == (False, 0)
 
 
 def test_a_learning_platform_is_held_to_the_students_limits_and_teachers_are_not(bench):
