@@ -8,6 +8,7 @@ import pytest
 from grader.errors import OracleError, OracleMissing
 from grader.report import Verdict
 from grader.seen import About
+from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course
 from grader.units import load_course
@@ -35,12 +36,12 @@ def test_a_submission_is_graded_with_its_unit_s_oracle_until_grading_is_closed(t
     about = About(id="one", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
     grading = SandboxGrading(settings_in(tmp_path), course)
     grading.open()
-    report = grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None)
+    report = grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None, stop=Stop())
     grading.close()
     assert report.verdict is Verdict.PASS
     assert report.oracle is not None and report.oracle.status == "agree"
     with pytest.raises((OracleError, RuntimeError)):
-        grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None)
+        grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None, stop=Stop())
 
 
 def test_grading_does_not_open_while_an_oracle_cannot_start(tmp_path: Path) -> None:
