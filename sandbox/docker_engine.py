@@ -88,6 +88,11 @@ class DockerSandbox:
         reap(self._client)
         remove_old_images(self._client, self._image_id)
 
+    @property
+    def ready(self) -> int:
+        """How many warm containers wait in the pool."""
+        return self._pool.ready()
+
     def close(self) -> None:
         """Remove the pool's containers. Sessions that are open keep theirs until they end."""
         self._pool.close()
@@ -167,6 +172,10 @@ class Pool:
         self._thread = threading.Thread(target=self._refill, name="sandbox-pool", daemon=True) if size else None
         if self._thread:
             self._thread.start()
+
+    def ready(self) -> int:
+        """How many are warm."""
+        return self._ready.qsize()
 
     def take(self) -> Station:
         """A warm station, or a new one."""

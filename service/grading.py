@@ -76,6 +76,11 @@ class SandboxGrading:
             stop=stop,
         )
 
+    @property
+    def ready(self) -> int:
+        sandbox = self._sandbox
+        return sandbox.ready if isinstance(sandbox, DockerSandbox) else 0
+
     def tidy(self) -> None:
         """Remove the containers that dead workers of this machine have left."""
         sandbox = self._sandbox

@@ -16,6 +16,7 @@ from typing import IO
 
 from service.settings import LogForm
 
+_PROCESS: dict[str, str] = {}
 _ABOUT: ContextVar[dict[str, str]] = ContextVar("about")
 _TOKEN = re.compile(r"\bag_[A-Za-z0-9_-]{16,}|(?i:bearer)\s+[^\s'\",;]{4,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -34,7 +35,12 @@ def about(**ids: str) -> Iterator[None]:
 
 def current() -> dict[str, str]:
     """What the work going on is about."""
-    return _ABOUT.get({})
+    return {**_PROCESS, **_ABOUT.get({})}
+
+
+def name_process(**ids: str) -> None:
+    """Whatever this process logs from now on, in any thread, is about these: worker."""
+    _PROCESS.update(ids)
 
 
 def settle(form: LogForm, level: str, process: str, stream: IO[str] | None = None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from grader.unit import Course
-from service import database, dbos_queue
+from service import database, dbos_queue, logs
 from service.admission import MemoryAdmission, sized
 from service.dbos_queue import DbosEngine
 from service.settings import Settings
@@ -57,6 +57,7 @@ def run_worker(settings: Settings, course: Course, grading: Grading, *, until_st
         when_stdin_closes(stop.set)
     prepare(settings)
     with _name(settings, embedded=until_stdin_closes) as name:
+        logs.name_process(worker=name)
         engine = database.open_engine(settings.url)
         worker = GradingWorker(
             settings,

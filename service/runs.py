@@ -64,6 +64,7 @@ class Worker:
     ready: bool
     missing: tuple[str, ...]
     grading: str = ""  # digest of what its grades depend on but the files, see service/conditions.py
+    stats: str = "{}"  # JSON, see service/stats.py
 
 
 def _still(claimed: RunState) -> sa.ColumnElement[bool]:
@@ -274,6 +275,7 @@ def beat(connection: sa.Connection, worker: Worker, now: float, *, first: bool =
         "ready": worker.ready,
         "missing": json.dumps(worker.missing),
         "grading": worker.grading,
+        "stats": worker.stats,
     }
     if connection.execute(workers.update().where(workers.c.id == worker.id).values(values)).rowcount:
         return True

@@ -91,7 +91,9 @@ def serve(
 ) -> int:
     """Keep the web and the worker process running until SIGTERM or SIGINT; returns the exit status.
 
-    `begin` is called when it is sure that this service can start: no token is shown by one that cannot. Raises database.Held if another `serve` uses this data directory, OSError if the port is taken.
+    `begin` is called when it is sure that this service can start: no token is shown by one that cannot.
+
+    Raises database.Held if another `serve` uses this data directory, OSError if the port is taken.
     """
     with database.locked(settings.data / "serve.lock"):
         _try_port(host, port)

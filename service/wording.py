@@ -217,8 +217,8 @@ def metrics_closed(role: Role) -> str:
     return f"Figures are for the token of AUTOGRADER_METRICS_TOKEN and administrators; yours has the role {role.value}."
 
 
-def sandbox_missing(error: str) -> str:
-    return f"sandbox: {error}"
+def part_missing(part: str, error: str) -> str:
+    return f"{part}: {error}"
 
 
 def memory_short(free: int, needed: int) -> str:
@@ -226,10 +226,6 @@ def memory_short(free: int, needed: int) -> str:
         f"memory: a submission waits because {free // 2**20} MiB are free and {needed // 2**20} MiB are needed for its "
         "sandbox; stop what else uses memory, or lower AUTOGRADER_SLOTS"
     )
-
-
-def oracle_missing(error: str) -> str:
-    return f"oracle: {error}"
 
 
 # -- course offerings, deadlines, attempts ----------------------------------------------------------------------------

@@ -23,13 +23,14 @@ from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import cache, fleet, runs, submissions, wording
+from service import cache, fleet, logs, runs, submissions, wording
 from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
 from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
 from service.runs import RunState, Worker
 from service.settings import Settings
+from service.stats import Stats
 from service.submissions import Stored
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,11 @@ class Grading(Protocol):
 
     def tidy(self) -> None: ...
 
+    @property
+    def ready(self) -> int:
+        """How many sandboxes wait, warm."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -91,6 +97,7 @@ class FakeGrading:
     ) -> None:
         self.answer = answer
         self.conditions = conditions
+        self.ready = 0
         self.closed = False
 
     def open(self) -> None:
@@ -129,8 +136,10 @@ class GradingWorker:
         stop: threading.Event,
         clock: Callable[[], float] = time.time,
         admission: Admission | None = None,
+        stats: Stats | None = None,
     ) -> None:
         self._settings = settings
+        self._stats = stats or Stats()
         self._database = database
         self._course = course
         self._grading = grading
@@ -227,7 +236,9 @@ class GradingWorker:
 
     def _beat(self, *, first: bool = False) -> bool:
         missing = self._missing if self._waits_for is None else (*self._missing, self._waits_for)
-        worker = Worker(self._name, self._settings.slots, not missing, missing, self._conditions)
+        self._stats.set("sandboxes", self._grading.ready, state="ready")
+        told = self._stats.read().to_json()
+        worker = Worker(self._name, self._settings.slots, not missing, missing, self._conditions, told)
         with writing(self._database) as connection:
             return runs.beat(connection, worker, self._clock(), first=first)
 
@@ -287,6 +298,7 @@ class GradingWorker:
             with writing(self._database) as connection:
                 if fleet.take_over(connection, dead, beats[dead], self._clock()):
                     log.warning("worker %s fell silent: its runs are taken over", dead)
+                    self._stats.count("takeovers")
                     taken = True
         return taken
 
@@ -312,11 +324,16 @@ class GradingWorker:
         engine.deliver_again(again)
 
     def _miss(self, error: SandboxError | OracleError) -> None:
-        lack = (
-            wording.oracle_missing(str(error))
-            if isinstance(error, OracleError)
-            else wording.sandbox_missing(str(error))
-        )
+        match error:
+            case OracleError():
+                part = "oracle"
+            case ImageMissing():
+                part = "image"
+            case EngineUnavailable():
+                part = "docker"
+            case _:
+                part = "sandbox"
+        lack = wording.part_missing(part, str(error))
         if self._missing != (lack,):
             log.error("%s", lack)
         self._missing = (lack,)
@@ -329,9 +346,12 @@ class GradingWorker:
             if run_id in self._at:
                 return
             stop = self._at[run_id] = Stop()
+        self._stats.count("grading", 1)
         try:
-            self._grade_run(run_id, stop)
+            with logs.about(run=run_id):
+                self._grade_run(run_id, stop)
         finally:
+            self._stats.count("grading", -1)
             with self._lock:
                 del self._at[run_id]
 
@@ -386,7 +406,11 @@ class GradingWorker:
                 cache.note_origin(connection, run.id, stored, hit)
             return True
 
-        return bool(self._conditions) and run.kind != runs.REGRADE and self._persist(end)
+        if not self._conditions or run.kind == runs.REGRADE:
+            return False
+        repeated = self._persist(end)
+        self._stats.count("cache", result="hit" if repeated else "miss")
+        return repeated
 
     def _end_cancelled(self, run: RunState) -> None:
         self._persist(lambda connection: runs.stopped(connection, run, self._clock()))
@@ -402,8 +426,19 @@ class GradingWorker:
                 cache.keep(connection, run, stored, report, self._conditions, now)
             return True
 
-        if not self._persist(end):
+        if self._persist(end):
+            self._count(report, gave_up)
+        else:
             log.warning("run %s is no longer this worker's: the report of attempt %d is dropped", run.id, run.attempts)
+            self._stats.count("late_results")
+
+    def _count(self, report: Report, gave_up: bool) -> None:
+        self._stats.count("graded", verdict=report.verdict.value)
+        if gave_up:
+            self._stats.count("quarantined")
+        for phase, seconds in {"queued": report.timing.queued, **report.timing.phases}.items():
+            self._stats.observe("phase_seconds", seconds, phase=phase)
+        log.info("graded: %s in %.1f s", report.verdict.value, report.timing.total - report.timing.queued)
 
     def _attempt(self, run: RunState, stop: Stop) -> Report | None:
         """The run's report; None if another attempt is due."""
@@ -431,6 +466,7 @@ class GradingWorker:
                 raise Stopping from error
             if stop.told:
                 raise Cancelled from error
+            self._stats.count("attempts_failed", error=type(error).__name__)
             if isinstance(error, (EngineUnavailable, ImageMissing, OracleMissing)):
                 self._miss(error)
                 self._persist(lambda connection: runs.hand_back(connection, self._name, self._clock(), run.id))
