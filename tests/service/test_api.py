@@ -21,7 +21,7 @@ def test_a_post_is_answered_with_the_status_object_and_where_to_look(bench):
     assert (body["unit"], body["status"], body["position"], body["attempts_left"]) == ("L0.0", "queued", 1, None)
     assert set(body) == {
         *("id", "unit", "status", "position", "estimate_seconds"),
-        *("progress", "attempts_left", "links", "intake"),
+        *("progress", "attempts_left", "quarantined", "links", "intake"),
     }
 
 
