@@ -396,7 +396,7 @@ def run_list(stored: Stored, found: Iterable[regrades.RunRow], *, staff: bool) -
 def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool) -> RunAnswer:
     return RunAnswer(
         id=run.id,
-        kind="regrade" if run.kind == regrades.REGRADE else "first",
+        kind="regrade" if run.kind == runs.REGRADE else "first",
         status=run.status,
         counts=run.counts,
         queued_at=moment(run.queued_at),

@@ -3,7 +3,7 @@
 FILE is a .tar.gz. Nothing is unpacked from it to disk. In this order it holds:
 
 format.json             {"format": 1, "schema": revision, "made_at": UTC seconds since 1970}
-TABLE/000001.jsonl ...  the table's rows, one JSON object a line, about 8 MiB a part; bytes are {"base64": "..."}
+TABLE/000001.jsonl ...  the table's rows, one JSON object a line, about 2 MiB a part; bytes are {"base64": "..."}
 manifest.json           {"rows": {TABLE: count}, "sha256": {part: digest}}
 
 Tables are read as they are in the database, so that any schema can be saved; a backup is restored under its own schema
@@ -11,6 +11,7 @@ and then migrated. Workers are left out: they belong to the machine. (docs/decis
 """
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -34,7 +35,7 @@ from service.settings import Settings
 from service.tables import runs
 
 FORMAT = 1
-PART_BYTES = 8 * 2**20
+PART_BYTES = 2 * 2**20
 ROWS_AT_A_TIME = 500
 BIG_ROWS_AT_A_TIME = 20  # of tables that hold bytes
 VERSIONS = "ag_alembic_version"
@@ -93,7 +94,7 @@ def write(connection: sa.Connection, target: IO[bytes], now: float) -> Backup:
         raise Unusable(wording.NO_DATABASE)
     digests: dict[str, str] = {}
     counts: dict[str, int] = {}
-    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=3) as archive:
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
         _add(archive, "format.json", _json({"format": FORMAT, "schema": schema, "made_at": now}))
         for table in _tables(connection):
             counts[table.name] = 0
@@ -110,8 +111,9 @@ def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[tuple[bytes, 
     """A table's rows as lines, a part at a time, and how many each part holds."""
     lines, count = io.BytesIO(), 0
     query = sa.select(table).execution_options(yield_per=_at_a_time(table))
+    names = [column.name for column in table.columns]
     for row in connection.execute(query):
-        lines.write(_json(dict(row._mapping)) + b"\n")
+        lines.write(_json(dict(zip(names, row, strict=True))) + b"\n")
         count += 1
         if lines.tell() >= PART_BYTES:
             yield lines.getvalue(), count
@@ -120,13 +122,17 @@ def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[tuple[bytes, 
         yield lines.getvalue(), count
 
 
-def _json(value: Mapping[str, object]) -> bytes:
-    def encode(data: object) -> object:
-        if isinstance(data, bytes | memoryview):
-            return {"base64": base64.b64encode(data).decode()}
-        raise TypeError(f"a {type(data).__name__} is in no column of ours")
+def _encode(data: object) -> object:
+    if isinstance(data, bytes | memoryview):
+        return {"base64": base64.b64encode(data).decode()}
+    raise TypeError(f"a {type(data).__name__} is in no column of ours")
 
-    return json.dumps(value, default=encode).encode()
+
+_ENCODER = json.JSONEncoder(default=_encode, separators=(",", ":"))
+
+
+def _json(value: Mapping[str, object]) -> bytes:
+    return _ENCODER.encode(value).encode()
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
@@ -198,11 +204,14 @@ def check(file: Path) -> Backup:
 
 def _members(file: Path) -> Iterator[tuple[str, bytes]]:
     try:
-        with tarfile.open(file, mode="r|gz") as archive:
-            for entry in archive:
-                held = archive.extractfile(entry)
-                if held is not None:
-                    yield entry.name, held.read()
+        with gzip.open(file) as unzipped:
+            with tarfile.open(fileobj=unzipped, mode="r|") as archive:
+                for entry in archive:
+                    held = archive.extractfile(entry)
+                    if held is not None:
+                        yield entry.name, held.read()
+            while unzipped.read(PART_BYTES):  # to the checksum at the end
+                pass
     except OSError as error:
         if error.errno is None:  # gzip's own, such as a wrong checksum
             raise tarfile.ReadError(str(error)) from error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from grader.unit import Course
-from service import database, dbos_queue, logs
+from service import database, dbos_queue, logs, retention
 from service.admission import MemoryAdmission, sized
 from service.dbos_queue import DbosEngine
 from service.settings import Settings
@@ -70,7 +70,8 @@ def run_worker(settings: Settings, course: Course, grading: Grading, *, until_st
         )
         status = 0
         try:
-            worker.run(DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds))
+            with retention.daily(engine, settings):
+                worker.run(DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds))
         except Fenced:
             status = FENCED
         logging.shutdown()

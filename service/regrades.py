@@ -10,12 +10,11 @@ import sqlalchemy as sa
 from service import audit, submissions
 from service.accounts import Account
 from service.queue import Queue
-from service.runs import Status
+from service.runs import REGRADE, Status
 from service.submissions import PRIORITY_CLASS, Stored
 from service.tables import results, runs, tokens
 from service.tables import submissions as submission_rows
 
-REGRADE = "regrade"
 REGRADE_PRIORITY = 2 * PRIORITY_CLASS  # behind every student's own submissions
 
 

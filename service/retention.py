@@ -123,4 +123,4 @@ def daily(
         yield
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(1)  # what it is in the middle of is rolled back if the process ends

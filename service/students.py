@@ -176,11 +176,7 @@ def _stop(connection: sa.Connection, student: str, now: float) -> list[str]:
         if runs.cancel(connection, run, now):
             waiting.append(run)
         else:
-            connection.execute(
-                run_rows.update()
-                .where(run_rows.c.id == run, run_rows.c.cancel_at.is_(None))
-                .values(cancel_at=now, version=run_rows.c.version + 1)
-            )
+            runs.ask_to_stop(connection, run, now)
     return waiting
 
 

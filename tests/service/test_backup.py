@@ -177,7 +177,7 @@ DAMAGES = {
     "no format": lambda name, data: None if "format" in name else data,
     "an odd manifest": lambda name, data: b"[]" if "manifest" in name else data,
     "not JSON": lambda name, data: b"\xff{" if "format" in name else data,
-    "a wrong count": lambda name, data: data.replace(b'"ag_runs": 1', b'"ag_runs": 2') if "manif" in name else data,
+    "a wrong count": lambda name, data: data.replace(b'"ag_runs":1', b'"ag_runs":2') if "manif" in name else data,
 }
 
 
