@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import dataclass, field
 
 import anyio
@@ -70,7 +71,9 @@ def mark(run_id: str, version: int) -> str:
 def state_event(state: State, before: Status | None) -> bytes:
     """The event that tells a state to a client that was told the status `before`."""
     name = "done" if state.ended else "progress" if before is state.answer.status else "status"
-    return f"event: {name}\nid: {state.mark}\ndata: {state.answer.model_dump_json()}\n\n".encode()
+    links = answers.links_of(state.answer.id)  # as this client reaches them: the state was read for all
+    answer = state.answer.model_copy(update={"links": links})
+    return f"event: {name}\nid: {state.mark}\ndata: {answer.model_dump_json()}\n\n".encode()
 
 
 @dataclass(eq=False)
@@ -119,7 +122,8 @@ class Hub:
         self._followers.add(follower)
         self._count()
         if self._reader is None:
-            self._reader = asyncio.create_task(self._read(), name="events")
+            # In a context of its own: the request that happens to start it must not lend it its id and its path.
+            self._reader = asyncio.get_running_loop().create_task(self._read(), name="events", context=Context())
         try:
             yield follower
         finally:

@@ -56,12 +56,13 @@ def _checks(service: Service) -> tuple[list[health.Check], int]:
     with reading(service.engine) as connection:
         alive = health.alive(connection, now)
         waiting = health.waiting(connection, now)
+        closed = service.pressure.state(service.settings, connection)
     free, least = free_bytes(service.settings.data), service.settings.min_free_bytes
     return [
         health.of_database(health.database_name(service.engine), None),
         *health.of_workers(alive),
-        health.Check("disk", free >= least, wording.disk_state(free, least)),
-        health.of_queue(waiting),
+        health.Check("disk", "disk_low" not in {c.code for c in closed}, wording.disk_state(free, least)),
+        health.of_queue(waiting, "queue_full" in {c.code for c in closed}),
     ], len(alive)
 
 

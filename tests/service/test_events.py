@@ -199,6 +199,18 @@ def test_a_token_follows_only_so_many_at_a_time(make_bench):
         assert follow(bench, submission).join()
 
 
+def test_each_client_is_given_the_links_that_lead_back_to_it(served):
+    submission = served.submitted("ada")
+    url = f"{served.url}/v1/submissions/{submission}/events"
+    readers = {prefix: Reader(url, {**served.auth("ada"), "X-Forwarded-Prefix": prefix}) for prefix in ("/a", "/b", "")}
+    for reader in readers.values():
+        reader.saw(1)
+    move(served, submission, status="done", finished_at=served.clock())
+    for prefix, reader in readers.items():
+        links = [event.data["links"]["self"] for event in reader.join()]
+        assert links == [f"{prefix}/v1/submissions/{submission}"] * 2
+
+
 def test_head_opens_no_stream(served):
     submission = served.submitted("ada")
     url = f"{served.url}/v1/submissions/{submission}/events"

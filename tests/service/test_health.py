@@ -61,6 +61,13 @@ def test_a_disk_that_fills_up_is_named(make_bench):
     assert missing.startswith("disk: ") and "MiB" in missing
 
 
+def test_a_queue_at_its_mark_is_named(make_bench):
+    bench = make_bench(max_queued=1)
+    say(bench, "one")
+    bench.submitted("ada")
+    assert ready(bench, 503)["missing"] == ["queue: 1 wait, the oldest for 0 s"]
+
+
 def test_a_database_that_does_not_answer_is_named_and_the_process_lives(bench):
     with database.writing(bench.engine) as connection:
         workers.drop(connection)

@@ -100,9 +100,13 @@ def test_no_answer_names_a_path_that_is_not_outside(proxied):
     submission = bench.submitted("ada")
     bench.graded()
     auth = bench.auth("admin")
-    for path in ("/v1/units", "/v1/units/L0.0", "/v1/units/L0.0/submissions", f"/v1/submissions/{submission}"):
+    here = f"/v1/submissions/{submission}"
+    again = proxy.ask("POST", f"/grader{here}/runs", auth, json={"reason": "again"})
+    assert again.headers["Location"].startswith(f"/grader{here}/runs/")
+    for path in ("/v1/units", "/v1/units/L0.0", "/v1/units/L0.0/submissions", here, f"{here}/runs", f"{here}/events"):
         answer = proxy.ask("GET", f"/grader{path}", auth)
         assert answer.status_code == 200
+        assert '"/grader/' in answer.text, path
         assert not re.search(r'"/(?!grader/)[a-z]', answer.text), path
 
 
