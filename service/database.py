@@ -106,16 +106,23 @@ def migrate(settings: Settings) -> None:
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Be the only process that changes this database's tables, wherever the others run. Waits for its turn."""
+    """Be the only process that changes this database's tables, wherever the others run.
+
+    Waits for its turn; raises Held if that does not come.
+    """
     if settings.url.startswith("sqlite"):
         with locked(settings.data / "migrate.lock", wait_seconds=MIGRATE_SECONDS):
             yield
         return
     engine = sa.create_engine(settings.url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    give_up_at = time.monotonic() + MIGRATE_SECONDS
     with engine.connect() as connection:
-        connection.exec_driver_sql(f"SET lock_timeout = '{MIGRATE_SECONDS}s'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_lock({MIGRATE_LOCK})")  # until the connection ends
-        yield
+        # Asked again and again: who waits inside a statement is itself waited for by CREATE INDEX CONCURRENTLY.
+        while not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({MIGRATE_LOCK})").scalar_one():
+            if time.monotonic() >= give_up_at:
+                raise Held("the database is being brought up to date by another process")
+            time.sleep(0.1)
+        yield  # the lock goes with the connection
 
 
 def wait_for(settings: Settings, wait_seconds: float = ANSWER_SECONDS) -> None:
