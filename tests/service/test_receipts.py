@@ -2,20 +2,31 @@
 
 import dataclasses
 import json
+import os
 import random
 import shlex
+import socket
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
 
+import httpx
 import pytest
 import sqlalchemy as sa
 
-from service import database, secrets, tables
+from service import accounts, database, secrets, tables
+from service.accounts import Role
 from service.queue import FakeQueue
 from service.receipts import BadReceipt, Receipt, Signer
+from service.settings import Settings, to_environment
 from tests.service import samples
 from tests.service.postgres import Postgres
 
 PATH = "/v1/units/L0.0/submissions"
+ROOT = Path(__file__).parent.parent.parent
 DAY = 24 * 3600.0
 
 
@@ -262,4 +273,67 @@ def test_a_server_that_stops_and_starts_again_loses_no_time_of_receipt(tmp_path,
         assert [row.received_at for row in bench.rows(tables.submissions)] == [first, first]
         bench.engine.dispose()
     finally:
+        server.close()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answered(send):
+    """What `send` returns, once there is somebody to answer."""
+    give_up_at = time.monotonic() + 60
+    while True:
+        try:
+            return send()
+        except httpx.TransportError:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+
+
+def test_a_receipt_of_one_web_process_counts_at_another_of_the_same_database(tmp_path):
+    server = Postgres(durable=True)
+    settings = Settings(data=tmp_path, course=tmp_path, database_url=server.fresh())
+    engine = database.open_engine(settings.url)
+    with database.writing(engine) as connection:
+        accounts.create(connection, secret="secret", role=Role.STUDENT, student="ada", now=time.time())
+    environment = {**os.environ, **to_environment(settings)}
+    ports = [free_port(), free_port()]
+    webs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.service.fake_process", "web", str(port)],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for port in ports
+    ]
+
+    def send(port, **fields):
+        headers = {"Authorization": "Bearer secret"}
+        return httpx.post(f"http://127.0.0.1:{port}{PATH}", headers=headers, timeout=60, **samples.form(**fields))
+
+    try:
+        for port in ports:
+            answered(lambda port=port: httpx.get(f"http://127.0.0.1:{port}/livez"))
+        server.stop_at_once()
+        first = send(ports[0])
+        server.start()
+        assert first.status_code == 503, first.text
+        second = send(ports[1], receipt=first.json()["receipt"])
+        assert second.status_code == 202, second.text
+        with database.reading(engine) as connection:
+            [row] = connection.execute(sa.select(tables.submissions))
+        assert row.received_at < row.stored_at
+        assert datetime.fromisoformat(first.json()["received_at"]).timestamp() == pytest.approx(
+            row.received_at, abs=1e-3
+        )
+    finally:
+        for web in webs:
+            web.stdin.close()
+            web.wait(30)
+        engine.dispose()
         server.close()
