@@ -26,6 +26,7 @@ child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 ELSEWHERE = {
     "backup": "service.commands.keeping:save",
     "course": "grader.course_cli:course",
+    "export": "service.commands.keeping:export",
     "grade": "grader.cli:grade",
     "restore": "service.commands.keeping:restore",
     "offering": "service.commands.offerings:offering",

@@ -375,6 +375,10 @@ def swept(submission_count: int, blob_count: int, key_count: int) -> str:
     return f"Gone: {submission_count} submissions, {blob_count} files nobody names, {key_count} keys of requests."
 
 
+def grades_written(file: Path, row_count: int) -> str:
+    return f"{file}: {row_count} grades"
+
+
 def erase_question(student: str, count: int) -> str:
     return f"Erase {_shown(student)}, with {count} submissions and their grades? There is no way back."
 

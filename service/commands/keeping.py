@@ -1,12 +1,17 @@
-"""A file's name goes in; a backup is written there, or a database filled from it. And what is too old goes."""
+"""A file's name goes in; a backup, or a course's grades, are written there, or a database is filled from it.
 
+And what is too old goes.
+"""
+
+import os
 import time
 from pathlib import Path
 
 import click
 
-from service import backup, database, retention, wording
+from service import backup, database, retention, spreadsheet, submissions, wording
 from service.commands.connected import connected, data_option, usage_errors
+from service.schedules import DEFAULT_COURSE
 from service.settings import from_environment
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -46,3 +51,19 @@ def sweep(data: Path | None) -> None:
     with usage_errors(), connected(data) as (settings, engine):
         swept = retention.sweep(engine, settings, time.time())
     click.echo(wording.swept(swept.submissions, swept.blobs, swept.keys))
+
+
+@click.command("export")
+@file_argument
+@click.option("--course", "course_id", default=DEFAULT_COURSE, show_default=True, help="Whose grades.")
+@data_option
+def export(file: Path, course_id: str, data: Path | None) -> None:
+    """Write the grades of a course to FILE, a CSV that spreadsheets open safely."""
+    with usage_errors(), connected(data) as (_, engine), database.reading(engine) as connection:
+        if not submissions.course_exists(connection, course_id):
+            raise click.ClickException(wording.course_unknown(course_id))
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # With its mark a spreadsheet knows it for UTF-8.
+        with open(descriptor, "w", encoding="utf-8-sig", newline="") as target:
+            count = spreadsheet.write(connection, course_id, target)
+    click.echo(wording.grades_written(file, count))

@@ -1,0 +1,78 @@
+"""A course's grades go in; a CSV comes out that a spreadsheet opens without taking a name for a formula."""
+
+import csv
+from collections.abc import Iterator
+from typing import IO
+
+import sqlalchemy as sa
+
+from service import grades
+from service.answers import moment
+from service.grades import Grade
+from service.tables import submissions
+
+COLUMNS = (
+    "student",
+    "unit",
+    "submission",
+    "received_at",
+    "due_at",
+    "verdict",
+    "score",
+    "late_seconds",
+    "penalty",
+    "final_score",
+    "attempts_used",
+    "pending",
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet computes
+STUDENTS_AT_A_TIME = 500
+
+
+def write(connection: sa.Connection, course: str, target: IO[str]) -> int:
+    """A row for each student's grade of each unit, times in UTC; returns how many."""
+    rows = csv.DictWriter(target, COLUMNS)
+    rows.writeheader()
+    count = 0
+    for grade in _all(connection, course):
+        rows.writerow(_row(grade))
+        count += 1
+    return count
+
+
+def as_text(text: str) -> str:
+    """The text, behind an apostrophe where a spreadsheet would compute it."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _all(connection: sa.Connection, course: str) -> Iterator[Grade]:
+    units = sa.select(submissions.c.unit).where(submissions.c.course == course).distinct()
+    for unit in connection.execute(units.order_by(submissions.c.unit)).scalars().all():
+        last: str | None = None
+        while True:
+            found, last = grades.of_class(connection, course, unit, None, last, STUDENTS_AT_A_TIME)
+            yield from found
+            if last is None:
+                break
+
+
+def _row(grade: Grade) -> dict[str, object]:
+    row: dict[str, object] = {
+        "student": as_text(grade.student),
+        "unit": as_text(grade.unit),
+        "due_at": moment(grade.due_at).isoformat() if grade.due_at is not None else None,
+        "attempts_used": grade.attempts_used,
+        "pending": grade.pending,
+    }
+    if grade.graded is not None:
+        sent, late = grade.graded.sent, grade.graded.late
+        row |= {
+            "submission": sent.id,
+            "received_at": moment(sent.received_at).isoformat(),
+            "verdict": sent.verdict.value if sent.verdict is not None else None,
+            "score": sent.score,
+            "late_seconds": late.seconds,
+            "penalty": late.penalty,
+            "final_score": grade.graded.final_score,
+        }
+    return row
