@@ -23,6 +23,11 @@ def test_the_children_of_serve_read_the_same_settings():
         jobs=5,
         slots=2,
         max_body_bytes=1234,
+        max_uploads=3,
+        max_queued=4,
+        min_free_bytes=5,
+        memory_reserve_bytes=6,
+        cache=False,
         stop_seconds=1.5,
     )
     assert from_environment(to_environment(settings)) == settings
@@ -30,7 +35,14 @@ def test_the_children_of_serve_read_the_same_settings():
 
 @pytest.mark.parametrize(
     "environ",
-    [{"AUTOGRADER_JOBS": "0"}, {"AUTOGRADER_JOBS": "many"}, {"AUTOGRADER_SANDBOX": "none"}, {"AUTOGRADER_SLOTS": "-1"}],
+    [
+        {"AUTOGRADER_JOBS": "0"},
+        {"AUTOGRADER_JOBS": "many"},
+        {"AUTOGRADER_SANDBOX": "none"},
+        {"AUTOGRADER_SLOTS": "-1"},
+        {"AUTOGRADER_CACHE": "maybe"},
+        {"AUTOGRADER_MAX_QUEUED": "0"},
+    ],
 )
 def test_odd_settings_are_refused_at_once(environ):
     with pytest.raises(ValueError):
@@ -39,3 +51,8 @@ def test_odd_settings_are_refused_at_once(environ):
 
 def test_without_a_url_the_database_is_one_file_in_the_data_directory(tmp_path):
     assert Settings(data=tmp_path, course=tmp_path).url == f"sqlite:///{tmp_path}/autograder.sqlite"
+
+
+@pytest.mark.parametrize(("text", "cache"), [("off", False), ("0", False), ("On", True), ("true", True)])
+def test_a_switch_is_on_or_off(text, cache):
+    assert from_environment({"AUTOGRADER_CACHE": text}).cache is cache
