@@ -1,7 +1,7 @@
 """A submission about to be stored goes in, with who sends it; how many attempts are left comes out, or Problem.
 
 What counts: the time of receipt decides whether an assignment is open. An attempt is used by every submission that is
-`counted`, unless its run was cancelled or failed on our side; the hourly limit counts those as well. Teachers and
+`counted`, unless its run was cancelled or failed on our side; the hourly limit counts everything. Teachers and
 administrators are not limited, and what they send for a student uses none of the student's attempts.
 (docs/decisions/0127)
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from service import offerings, walltime, wording
-from service.accounts import Account
+from service.accounts import Account, Role
 from service.deadlines import LatePolicy, Times
 from service.offerings import Assignment, Counts, Offering
 from service.problems import Problem
 from service.runs import Status
 from service.settings import Settings
-from service.tables import runs, submissions
+from service.tables import runs, submissions, tokens
 
 SECONDS_PER_HOUR = 3_600.0
 
@@ -85,7 +85,7 @@ def check(
 ) -> Allowed:
     """Whether a submission may be stored in this transaction, before which nobody else's of the student's can be.
 
-    `counted` False is for one that uses no attempt whoever sends it. Raises Problem 403 `course_archived`,
+    `counted` False is for one that uses no attempt: it repeats an earlier one. Raises Problem 403 `course_archived`,
     `not_open_yet` or `closed`, and 429 `attempts_used_up`, `too_many_per_hour` or `cooling_down`.
     """
     _take_turns(connection, student if student is not None else account.id)
@@ -98,11 +98,13 @@ def check(
         raise Problem(403, "course_archived", wording.course_archived(course))
     found = standing(connection, course, unit, student, now, usual)
     _check_times(found.times, offering, received_at)
-    if student is None or not counted:
-        return Allowed(False, found.attempts_left)
-    _check_counts(found, now)
+    if student is None:
+        return Allowed(False, None)
+    if counted:
+        _check_attempts(found)
+    _check_pace(found, now, counted)
     left = found.attempts_left
-    return Allowed(True, left - 1 if left is not None else None)
+    return Allowed(counted, left - 1 if counted and left is not None else left)
 
 
 def attempts_left(connection: sa.Connection, course: str, unit: str, student: str | None) -> int | None:
@@ -152,14 +154,17 @@ def _check_times(times: Times, offering: Offering, received_at: float) -> None:
         raise Problem(403, "closed", message, closes_at=closed.isoformat())
 
 
-def _check_counts(found: Standing, now: float) -> None:
+def _check_attempts(found: Standing) -> None:
     if found.attempts is not None and found.attempts_left == 0:
         # No Retry-After: waiting does not help.
         raise Problem(429, "attempts_used_up", wording.attempts_used_up(found.attempts), attempts_left=0)
+
+
+def _check_pace(found: Standing, now: float, counted: bool) -> None:
     if found.hour_free_at > now:
         message = wording.too_many_per_hour(found.attempts_per_hour or 0, found.hour_free_at - now)
         raise _later("too_many_per_hour", message, found.free_at - now, found)
-    if found.cooled_at > now:
+    if counted and found.cooled_at > now:
         message = wording.cooling_down(found.cooldown_seconds or 0.0, found.cooled_at - now)
         raise _later("cooling_down", message, found.free_at - now, found)
 
@@ -188,12 +193,7 @@ def _take_turns(connection: sa.Connection, owner: str) -> None:
 
 
 def _mine(course: str, unit: str, student: str) -> list[sa.ColumnElement[bool]]:
-    return [
-        submissions.c.course == course,
-        submissions.c.unit == unit,
-        submissions.c.student == student,
-        submissions.c.counted,
-    ]
+    return [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student == student]
 
 
 def _used(connection: sa.Connection, course: str, unit: str, student: str) -> tuple[int, float]:
@@ -203,6 +203,7 @@ def _used(connection: sa.Connection, course: str, unit: str, student: str) -> tu
         .select_from(submissions.join(runs, runs.c.id == submissions.c.run))
         .where(
             *_mine(course, unit, student),
+            submissions.c.counted,
             runs.c.status.not_in([Status.CANCELLED.value, Status.ERROR.value]),
         )
     )
@@ -213,10 +214,16 @@ def _used(connection: sa.Connection, course: str, unit: str, student: str) -> tu
 def _within_an_hour(
     connection: sa.Connection, course: str, unit: str, student: str, now: float, most: int
 ) -> list[float]:
-    """When the student's newest submissions of the last hour were received, up to `most` of them, the newest first."""
+    """When the newest submissions of the last hour were received that were not a teacher's, up to `most` of them, the
+    newest first."""
     query = (
         sa.select(submissions.c.received_at)
-        .where(*_mine(course, unit, student), submissions.c.received_at > now - SECONDS_PER_HOUR)
+        .join(tokens, tokens.c.id == submissions.c.token)
+        .where(
+            *_mine(course, unit, student),
+            submissions.c.received_at > now - SECONDS_PER_HOUR,
+            tokens.c.role.in_([Role.STUDENT.value, Role.LMS.value]),
+        )
         .order_by(submissions.c.received_at.desc())
         .limit(most)
     )

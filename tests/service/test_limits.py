@@ -36,6 +36,14 @@ def end(bench, status, count=1):
         connection.execute(tables.runs.update().where(tables.runs.c.id.in_(ids)).values(status=status))
 
 
+def another(**changed):
+    """The newest submission once more: names of columns, and the query for their values."""
+    table = tables.submissions
+    changed |= {"id": "another", "run": "another"}
+    values = [sa.literal(changed[c.name]) if c.name in changed else c for c in table.c]
+    return [c.name for c in table.c], sa.select(*values).order_by(table.c.received_at.desc()).limit(1)
+
+
 def submitted(bench, who="ada", **fields):
     answer = bench.post(who, **fields)
     bench.clock.now += 1
@@ -148,14 +156,17 @@ def test_the_time_of_receipt_decides_whether_it_was_open(bench):
             limits.check(connection, ada, received_at=now + 1, **rules)
 
 
-def test_a_repetition_answered_from_the_cache_needs_no_attempt(bench):
-    ask(bench, attempts=1, attempts_per_hour=1, cooldown_seconds=60)
+def test_a_repetition_answered_from_the_cache_needs_no_attempt_but_counts_within_the_hour(bench):
+    ask(bench, attempts=1, attempts_per_hour=2, cooldown_seconds=60)
     submitted(bench)
     ada, now = Account("a", Role.STUDENT, "ada"), bench.clock()
     rules = {"course": "default", "unit": "L0.0", "student": "ada", "usual": Assignment()}
     with writing(bench.engine) as connection:
         allowed = limits.check(connection, ada, received_at=now, now=now, counted=False, **rules)
-    assert (allowed.counted, allowed.attempts_left) == (False, 0)
+        assert (allowed.counted, allowed.attempts_left) == (False, 0)
+        connection.execute(tables.submissions.insert().from_select(*another(counted=False)))
+        with pytest.raises(Problem, match="hour"):
+            limits.check(connection, ada, received_at=now, now=now, counted=False, **rules)
 
 
 def test_a_learning_platform_is_held_to_the_students_limits_and_teachers_are_not(bench):
