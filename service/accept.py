@@ -213,7 +213,9 @@ def _store(
 def _hit(service: Service, connection: sa.Connection, post: Post, now: float) -> cache.Hit | None:
     if not service.settings.cache:
         return None
-    return cache.find(connection, cache.of_workers(connection, now), post.unit.id, post.submission.digest)
+    found = cache.find(connection, cache.of_workers(connection, now), post.unit.id, post.submission.digest)
+    service.stats.count("cache", result="miss" if found is None else "hit")
+    return found
 
 
 def _repeats(connection: sa.Connection, post: Post, student: str | None) -> bool:

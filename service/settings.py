@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,7 +77,10 @@ class Settings:
         return self.data.resolve() / "autograder.sqlite"
 
     def __post_init__(self) -> None:
-        for name in ("jobs", "max_body_bytes", "max_attempts", "max_uploads", "max_queued"):
+        for name in (
+            *("jobs", "max_body_bytes", "max_attempts", "max_uploads", "max_queued"),
+            *("max_connections", "max_streams", "max_streams_per_student", "max_streams_per_token"),
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in ("slots", "min_free_bytes", "memory_reserve_bytes"):
@@ -92,6 +96,9 @@ class Settings:
             raise ValueError(f"log must be text or json, got {self.log!r}")
         if self.logged_from not in ("debug", "info", "warning", "error"):
             raise ValueError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
+        if self.forwarded_allow_ips not in ("", "*"):
+            for proxy in self.forwarded_allow_ips.split(","):
+                ip_network(proxy.strip())  # a name, or a network with host bits, would silently be believed by nobody
         if not PREFIX.fullmatch(self.root_path):
             raise ValueError(f"root_path must be like /grader, without a slash at its end, got {self.root_path!r}")
 

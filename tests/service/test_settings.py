@@ -29,6 +29,11 @@ def test_the_children_of_serve_read_the_same_settings():
         memory_reserve_bytes=6,
         cache=False,
         stop_seconds=1.5,
+        root_path="/grader",
+        forwarded_allow_ips="10.0.0.0/8,::1",
+        metrics_token="scrape-me",
+        log="json",
+        log_level="error",
     )
     assert from_environment(to_environment(settings)) == settings
 
@@ -42,6 +47,11 @@ def test_the_children_of_serve_read_the_same_settings():
         {"AUTOGRADER_SLOTS": "-1"},
         {"AUTOGRADER_CACHE": "maybe"},
         {"AUTOGRADER_MAX_QUEUED": "0"},
+        *({"AUTOGRADER_ROOT_PATH": path} for path in ("grader", "/grader/", "//host", "/a/../b", "/")),
+        *({"AUTOGRADER_FORWARDED_ALLOW_IPS": ips} for ips in ("proxy.example", "10.0.0.1/8", "127.0.0.1,,::1")),
+        {"AUTOGRADER_LOG": "xml"},
+        {"AUTOGRADER_LOG_LEVEL": "loud"},
+        {"AUTOGRADER_MAX_STREAMS": "0"},
     ],
 )
 def test_odd_settings_are_refused_at_once(environ):
