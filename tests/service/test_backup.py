@@ -16,10 +16,11 @@ import sqlalchemy as sa
 from alembic import command
 from click.testing import CliRunner
 
-from service import audit, backup, database, runs
+from service import audit, backup, database, dbos_queue, fleet, runs
 from service.backup import LEFT_OUT, Unusable
 from service.cli import main
 from service.database import reading, writing
+from service.dbos_queue import DbosEngine
 from service.settings import Settings
 from service.tables import audit as audit_rows
 from service.tables import blobs, courses, metadata, secrets, submissions
@@ -119,6 +120,24 @@ def test_what_was_being_graded_waits_again_and_what_was_to_be_stopped_is(bench, 
     engine.dispose()
     assert (first.status, first.attempts, first.started_at) == ("queued", 0, None)
     assert (second.status, second.finished_at) == ("cancelled", bench.clock())
+
+
+def test_what_waits_after_a_restore_is_given_to_the_job_engine_of_the_new_database(bench, save, target):
+    """As a worker does it: what waits, and its engine does not know, is enqueued."""
+    bench.submitted("ada")
+    backup.restore(target, save(), 0)
+    dbos_queue.migrate(target.url)
+    engine = database.open_engine(target.url)
+    jobs = DbosEngine(target.url, "worker-1", slots=1, poll_seconds=0.25)
+    try:
+        with reading(engine) as connection:
+            waiting = runs.waiting(connection)
+        assert list(waiting) == fleet.stranded(waiting, jobs.known(), ["worker-1"]) == bench.queue.submitted
+        jobs.deliver_again(waiting)
+        assert set(jobs.known()) == set(waiting)
+    finally:
+        jobs.close()
+        engine.dispose()
 
 
 def test_a_database_that_is_in_use_is_not_restored_into(bench, make_bench, save):
