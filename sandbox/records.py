@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from sandbox.arrays import Array
+from sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True)
@@ -307,6 +308,7 @@ class FakeSandbox:
 class FakeSession:
     def __init__(self, sandbox: FakeSandbox) -> None:
         self._sandbox = sandbox
+        self._cancelled = False
         self.environment = Environment("fake", "", "", "", "", "", isolated=False)
 
     def run(
@@ -315,10 +317,13 @@ class FakeSession:
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         self._sandbox.batches.append(tuple(runs))
-        results = tuple(map(self._sandbox.answer, runs))
-        for result in results:
-            on_result(result)
-        return results
+        results = []
+        for run in runs:
+            if self._cancelled:
+                raise SandboxError("the session was cancelled")
+            results.append(self._sandbox.answer(run))
+            on_result(results[-1])
+        return tuple(results)
 
     def cancel(self) -> None:
-        pass
+        self._cancelled = True

@@ -9,7 +9,9 @@ from grader import wording
 from grader.grade import Progress, grade
 from grader.plan import STANDARD, Policy
 from grader.report import MutantStatus, Outcome, Report, Verdict
+from grader.stop import Stop
 from grader.unit import Unit
+from sandbox.errors import SandboxError
 from sandbox.records import EndingKind, FakeSandbox
 from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit, codes, statuses
 
@@ -386,3 +388,25 @@ def test_any_test_that_rejects_any_correct_code_voids_every_suite(unit: Unit) ->
         bad = {random.choice(variants): {random.choice(suite.tests): random.choice((Act.FAIL, Act.ERROR, Act.HANG))}}
         mutation = replace(suite, acts={**suite.acts, **bad}).grade().mutation
         assert mutation is not None and (mutation.score, mutation.passed) == (0.0, False)
+
+
+def test_a_grading_that_is_told_to_stop_ends_its_sandbox_and_leaves_as_a_failure_of_ours(small: Unit) -> None:
+    suite, stop = SimulatedSuite(small, ("test_a",), kills_all(small)), Stop()
+    phases: list[str] = []
+
+    def tell_at_the_mutants(progress: Progress) -> None:
+        phases.append(progress.phase)
+        if progress.phase == "mutants":
+            stop.tell()
+
+    with pytest.raises(SandboxError, match="cancelled"):
+        grade(
+            small,
+            suite.submission(),
+            sandbox=FakeSandbox(suite.answer),
+            seed=1,
+            about=ABOUT,
+            progress=tell_at_the_mutants,
+            stop=stop,
+        )
+    assert phases[-1] == "mutants"
