@@ -101,7 +101,7 @@ def _mine(claim: Claim) -> sa.ColumnElement[bool]:
 
 
 def _holds(now: float) -> sa.ColumnElement[bool]:
-    """Whether a row still says something: it is bound to a submission that is there, or its request may be under way."""
+    """Whether a row still says something: its submission is there, or its request may be under way."""
     there = sa.select(submissions.c.id).where(submissions.c.id == idempotency.c.submission).exists()
     under_way = sa.and_(idempotency.c.submission.is_(None), idempotency.c.created_at > now - LAPSE_SECONDS)
     return sa.and_(idempotency.c.created_at > now - KEPT_SECONDS, sa.or_(there, under_way))

@@ -32,6 +32,7 @@ QUEUE_RETRY_SECONDS = 60
 PLACE_RETRY_SECONDS = 5
 PLACE_WAIT_SECONDS = 5.0
 PLACES_PER_TOKEN_SHARE = 4  # one token holds at most a quarter of the places for uploads
+STORING = 3  # submissions that one process stores at a time: more would be no faster, and hold up every other answer
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,12 @@ def free_bytes(folder: Path) -> int:
 
 @dataclass
 class Pressure:
-    """What one process remembers: for what it closed, and whose uploads are under way."""
+    """What one process remembers: for what it closed, and whose uploads are under way. `storing` lets some store."""
 
     free_bytes: Callable[[Path], int] = free_bytes
     closed: set[str] = field(default_factory=set)
     uploads: list[str] = field(default_factory=list)
+    storing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(STORING))
 
     def state(self, settings: Settings, connection: sa.Connection) -> tuple[Closed, ...]:
         """Everything that keeps intake closed now; empty: it is open."""

@@ -4,6 +4,7 @@ import asyncio
 import re
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
@@ -82,7 +83,8 @@ async def submit(
     posting = Posting(idempotency_key, submission_receipt, str(request.base_url))
     async with service.pressure.place(settings, sender.token):
         form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
-        accepted = await run_in_threadpool(accept, service, sender, unit, form, posting)
+        storing = service.pressure.storing
+        accepted = await to_thread.run_sync(accept, service, sender, unit, form, posting, limiter=storing)
         del form  # while the report is waited for, its bytes need not be in memory
     stored, account = accepted.stored, accepted.account
     seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)

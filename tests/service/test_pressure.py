@@ -136,6 +136,21 @@ def test_an_upload_waits_a_moment_for_a_place(make_bench):
     assert bench.service.pressure.uploads == []
 
 
+def test_only_some_store_at_a_time_and_others_are_answered_meanwhile(bench):
+    submission = bench.submitted("ada")
+    storing = bench.service.pressure.storing
+    for n in range(8):
+        bench.token("student", f"student-{n}")
+    with ThreadPoolExecutor(8) as students, database.writing(bench.engine):  # so that nobody gets on
+        posts = [students.submit(bench.post, f"student-{n}") for n in range(8)]
+        give_up_at = time.monotonic() + 30
+        while storing.statistics().tasks_waiting < 8 - pressure.STORING and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+        assert storing.borrowed_tokens == pressure.STORING
+        assert bench.get(f"/v1/submissions/{submission}", "ada").status_code == 200
+    assert [post.result().status_code for post in posts] == [202] * 8
+
+
 def test_one_token_leaves_places_to_others(monkeypatch):
     monkeypatch.setattr(pressure, "PLACE_WAIT_SECONDS", 0.0)
     settings, state = Settings(max_uploads=8), Pressure()
