@@ -41,6 +41,8 @@ from tests.service.postgres import Postgres
 
 MOST_WAITING = 12  # posting pauses while so many wait
 LOOK_SECONDS = 0.05
+SETTLE_SECONDS = 60.0
+SETTLED_SHARE = 0.5  # of the kills that wait until the one before is got over; the others come on top of it
 
 
 @dataclass
@@ -112,9 +114,20 @@ class Show:
             assert self.stage.postgres is not None
             self.stage.postgres.start()
 
-    def under_way(self, pid: int) -> list[tuple[str, int]]:
-        """The runs that the worker of that process is at."""
-        mine = sa.or_(runs.c.worker.like(f"%-{pid}-%"), self._embedded(pid))
+    def settle(self, accepted: int, posted: Posted) -> None:
+        """Wait until something new is accepted and a worker is at something."""
+
+        def settled() -> bool:
+            with contextlib.suppress(*AWAY):
+                return len(posted.accepted) > accepted and self.under_way(None) != []
+            return False
+
+        with contextlib.suppress(AssertionError):
+            until(settled, "work", SETTLE_SECONDS)
+
+    def under_way(self, pid: int | None) -> list[tuple[str, int]]:
+        """The runs that the worker of that process is at; None: any."""
+        mine = sa.or_(runs.c.worker.like(f"%-{pid}-%"), self._embedded(pid)) if pid is not None else sa.true()
         query = sa.select(runs.c.id, runs.c.attempts).where(runs.c.status == "running", mine)
         with contextlib.suppress(*AWAY), database.reading(self.stage.engine) as connection:
             return [(row.id, row.attempts) for row in connection.execute(query)]
@@ -211,6 +224,8 @@ def show(stage: Stage, options: argparse.Namespace) -> dict[str, object]:
     for thread in threads:
         thread.start()
     for number in range(options.kills):
+        if acts.rng.random() < SETTLED_SHARE:
+            acts.settle(len(posted.accepted), posted)
         time.sleep(acts.rng.uniform(0, options.pause))
         acts.kill_one()
         if number % 20 == 19:

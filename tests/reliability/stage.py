@@ -89,12 +89,15 @@ class Stage:
         self.log = folder / "log"
         self._engine: sa.Engine | None = None
         self._posted = 0
+        self.closed = False
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE_SECONDS)
         self.running: list[subprocess.Popen[bytes]] = []
 
     # -- processes -----------------------------------------------------------------------------------------------
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
+        if self.closed:
+            raise RuntimeError("the stage is closed")
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "service.cli", *words],
@@ -131,6 +134,7 @@ class Stage:
         return False
 
     def close(self) -> None:
+        self.closed = True
         for process in self.running:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
