@@ -20,8 +20,8 @@ from service import links, wording
 
 log = logging.getLogger(__name__)
 
-OF_BODIES = (400, 408, 413)  # what a body can be answered with, whatever it is for
-OF_ALL = (500, 503)  # a mistake of ours; the database does not answer, or too many ask
+OF_BODIES = (408, 413)  # what a body can be answered with, whatever it is for
+OF_ALL = (400, 500, 503)  # no HTTP; a mistake of ours; the database does not answer, or too many ask
 MEDIA_TYPE = "application/problem+json"
 
 
