@@ -51,7 +51,10 @@ class DbosQueue:
     """Enqueues through a client on the service's own database engine."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._client = DBOSClient(system_database_engine=engine, application_name=NAME, lazy=True)
+        # A request does not wait for a database that is away.
+        self._client = DBOSClient(
+            system_database_engine=engine, application_name=NAME, lazy=True, retry_connection_errors=False
+        )
 
     def submit(self, connection: sa.Connection, run_id: str, priority: int) -> None:
         self._client.enqueue_in_transaction(connection, _options(run_id, priority), run_id)
