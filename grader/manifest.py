@@ -27,7 +27,10 @@ class Row:
 
 
 def read(file: str, data: bytes, unit: str) -> tuple[Row, ...]:
-    """The rows of `unit`, in order. Blank lines and lines that begin with # are passed over. Raises LoadError."""
+    """The rows of `unit`, in order. Raises LoadError.
+
+    Passed over: blank lines, lines that begin with #, and generated mutants that nobody has read (signed_off is no).
+    """
     header: list[str] = []
     rows: dict[str, Row] = {}
     for number, line in enumerate(text_of(file, data).split("\n"), start=1):
@@ -43,7 +46,7 @@ def read(file: str, data: bytes, unit: str) -> tuple[Row, ...]:
         missing = [name for name in COLUMNS if name not in values]
         if missing:
             raise LoadError(file, number, f"has no {', '.join(missing)}; columns are separated by tabs")
-        if values["unit"] != unit:
+        if values["unit"] != unit or values.get("signed_off", "").lower() == "no":
             continue
         row = _row(file, number, values)
         if row.mid in rows:

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "course": "grader.course_cli:course",
     "export": "service.commands.keeping:export",
     "grade": "grader.cli:grade",
+    "mutants": "grader.mutants_cli:mutants",
     "restore": "service.commands.keeping:restore",
     "offering": "service.commands.offerings:offering",
     "student": "service.commands.students:student",

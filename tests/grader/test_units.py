@@ -64,6 +64,16 @@ def test_a_mutant_is_the_patched_reference(unit: Unit) -> None:
     )
 
 
+def test_a_generated_mutant_counts_once_it_is_signed_off(tmp_path: Path) -> None:
+    row = "m01\tZ1\tauto\tscale\t12\tfalse\tTest more.\tcubes\t"
+    header = FILES[MANIFEST].partition("\n")[0].replace("\tnew", "\tsigned_off")
+    rest = FILES[MANIFEST].partition("\n")[2].replace("\tx\n", "\t\n", 1)
+    patch = {"course/mutants/Z1/m01.patch": PATCH.replace("x * x", "x * x * x")}
+    for signed_off, mids in (("no", ["s01"]), ("yes", ["s01", "m01"])):
+        tree = write_course(tmp_path, {MANIFEST: f"{header}\n{rest}{row}{signed_off}\n", **patch})
+        assert [mutant.id for mutant in load_course(tree).units["Z1"].mutants] == mids
+
+
 def test_freedoms_name_wheats_by_their_prefix(unit: Unit) -> None:
     (freedom,) = unit.freedoms
     assert (freedom.id, freedom.says, freedom.wheats) == ("order", "The order of factors is free.", ("w01_other",))
