@@ -4,7 +4,7 @@ Runs `autograder serve` (a supervisor with web and worker) and more `autograder 
 time, and at random moments kills web, a worker, the supervisor or the database server with all its processes. What a
 machine's own supervisor would start again is started again: `serve`, the workers beside it, the database. At the end
 every submission that was answered with 202 must be done, with one result. Prints what came of it, and as the last line
-one JSON object; exit status 1 if anything was lost, done twice or left behind.
+one JSON object; exit status 1 if anything was lost, done twice or left behind. Ctrl-C ends the killing early.
 
 Attempts are set high: here it is never the submission that kills a worker.
 """
@@ -224,9 +224,12 @@ def show(stage: Stage, options: argparse.Namespace) -> dict[str, object]:
     for thread in threads:
         thread.start()
     for number in range(options.kills):
-        if acts.rng.random() < SETTLED_SHARE:
-            acts.settle(len(posted.accepted), posted)
-        time.sleep(acts.rng.uniform(0, options.pause))
+        try:
+            if acts.rng.random() < SETTLED_SHARE:
+                acts.settle(len(posted.accepted), posted)
+            time.sleep(acts.rng.uniform(0, options.pause))
+        except KeyboardInterrupt:
+            break
         acts.kill_one()
         if number % 20 == 19:
             print(
