@@ -1,12 +1,9 @@
 """`autograder mutants generate`: a unit goes in; patches, manifest lines and the list of what was rejected come out.
 
-Manifest lines are written with `signed_off` no: a mutant counts when a person has read its patch, given it words and
-written yes. What was seen of each candidate is kept in a file, so that a run that was interrupted goes on where it was,
-and another with the same course repeats nothing. Exit status: 0 done, 1 the reference is not accepted, 2 usage.
+What was seen of each candidate is kept in a file, so that a run that was interrupted goes on where it was, and another
+with the same course repeats nothing. Exit status: 0 done, 1 the reference is not accepted, 2 usage.
 """
 
-import csv
-import io
 import json
 import re
 import sys
@@ -19,10 +16,10 @@ from pathlib import Path
 import click
 
 from grader import local, plan, screening
-from grader.candidates import Candidate, Rejected, files_with, patch_of, propose, screened
+from grader.candidates import Candidate, Rejected, files_with, propose, screened
 from grader.digest import digest_of
 from grader.intake import take_in
-from grader.manifest import COLUMNS
+from grader.mutant_files import refusals, spot, write
 from grader.operators.source import Source
 from grader.oracle import OracleProcesses
 from grader.plan import Variant
@@ -37,8 +34,6 @@ from sandbox.records import Sandbox
 SECONDS = 6 * 3600.0
 SEEDS = (0, 1)
 BATCH = 8
-FURTHER_COLUMNS = ("category", "signed_off")
-REJECTED_COLUMNS = ("function", "line", "operator", "change", "reason")
 
 
 @click.group()
@@ -74,10 +69,13 @@ def generate(unit_id: str, root: Path, out: Path | None, limit: int, kind: str, 
     verdicts = {each.id: screening.judge(found[each.id], found[plan.REFERENCE]) for each in candidates}
     rejected += tuple(Rejected(each, verdicts[each.id]) for each in candidates if verdicts[each.id])
     good = [(each, found[each.id]) for each in candidates if not verdicts[each.id]]
-    taken, passed_over = screening.pick(good, _counted(unit, found), limit)
     folder = out or root / "mutants" / unit_id
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder, root, unit, taken, (*rejected, *passed_over))
+    refused = refusals(folder / "rejected.tsv")
+    rejected += tuple(Rejected(each, refused[spot(each)]) for each, _ in good if spot(each) in refused)
+    good = [(each, its) for each, its in good if spot(each) not in refused]
+    taken, passed_over = screening.pick(good, _counted(unit, found), limit)
+    write(folder, root / "mutants" / unit_id / "manifest.tsv", unit, taken, (*rejected, *passed_over))
     click.echo(summary(proposed, taken, (*rejected, *passed_over)))
 
 
@@ -105,7 +103,7 @@ def _counted(unit: Unit, found: Mapping[str, Seen]) -> list[Kept]:
     for mutant in unit.mutants:
         path = next(path for path, data in mutant.files.items() if data.decode() != sources[path].text)
         start = len("".join(sources[path].text.splitlines(keepends=True)[: mutant.line - 1]))
-        kept.append(Kept(mutant.id, mutant.category, sources[path].qualified(start + 8), found[mutant.id]))
+        kept.append(Kept(mutant.id, mutant.category, sources[path].qualified(start), found[mutant.id]))
     return kept
 
 
@@ -168,70 +166,6 @@ def _run(yardstick: Yardstick, variants: Sequence[Variant], memory: Memory, sand
             for variant, its in zip(batch, planned, strict=True):
                 memory.add(variant, screening.seen(yardstick, [next(results) for _ in its]))
             bar.update(len(batch))
-
-
-def _write(folder: Path, root: Path, unit: Unit, taken: Sequence[Candidate], rejected: Sequence[Rejected]) -> None:
-    manifest = folder / "manifest.tsv"
-    own = root / "mutants" / unit.id / "manifest.tsv"
-    text = (manifest if manifest.is_file() else own).read_text("utf-8")
-    ids = _fresh_ids(text, folder)
-    rows = []
-    for candidate in taken:
-        mid = next(ids)
-        (folder / f"{mid}.patch").write_text(patch_of(unit, candidate), encoding="utf-8")
-        rows.append(row_of(mid, unit.id, candidate))
-    manifest.write_text(extended(text, rows), encoding="utf-8")
-    (folder / "rejected.tsv").write_text(table(rejected), encoding="utf-8")
-
-
-def _fresh_ids(manifest: str, folder: Path) -> Iterator[str]:
-    """m23, m24 and so on: behind all that the manifest or the folder has."""
-    names = [line.partition("\t")[0] for line in manifest.splitlines()] + [path.stem for path in folder.glob("*.patch")]
-    last = max((int(name[1:]) for name in names if re.fullmatch(r"m[0-9]+", name)), default=0)
-    while True:
-        last += 1
-        yield f"m{last:02}"
-
-
-def row_of(mid: str, unit_id: str, candidate: Candidate) -> dict[str, str]:
-    """A manifest line with words from the operator, for a person to replace by the unit's own."""
-    says, function = candidate.operator.says, candidate.function.rpartition(".")[2] or "the module"
-    return {
-        "mid": mid,
-        "unit": unit_id,
-        "tier": "auto",
-        "operator": candidate.operator.name,
-        "line": str(candidate.line),
-        "required": "false",
-        "public": f"{says[0].upper()}{says[1:]}. Test {function.strip('_')} with sizes and values that all differ.",
-        "private": re.sub(r"\s+", " ", candidate.change),
-        "category": candidate.operator.category,
-        "signed_off": "no",
-    }
-
-
-def extended(manifest: str, rows: Sequence[Mapping[str, str]]) -> str:
-    """A manifest with further rows, and with the columns they need."""
-    lines = manifest.rstrip("\n").split("\n")
-    header = next((line.split("\t") for line in lines if line.strip() and not line.startswith("#")), list(COLUMNS))
-    missing = [name for name in FURTHER_COLUMNS if name not in header]
-    done = [line + "\t" * len(missing) if line.strip() and not line.startswith("#") else line for line in lines]
-    at = next(i for i, line in enumerate(lines) if line.strip() and not line.startswith("#"))
-    done[at] = "\t".join([*header, *missing])
-    done += ["\t".join(row.get(name, "") for name in [*header, *missing]) for row in rows]
-    return "\n".join(done) + "\n"
-
-
-def table(rejected: Sequence[Rejected]) -> str:
-    """What was rejected, where and why, as tab-separated text."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None, lineterminator="\n")
-    writer.writerow(REJECTED_COLUMNS)
-    for each in sorted(rejected, key=lambda each: (each.candidate.line, each.candidate.id)):
-        it = each.candidate
-        change = re.sub(r"\s+", " ", it.change)
-        writer.writerow([it.function, it.line, it.operator.name, change, re.sub(r"\s+", " ", each.reason)])
-    return stream.getvalue()
 
 
 def summary(proposed: Sequence[Candidate], taken: Sequence[Candidate], rejected: Sequence[Rejected]) -> str:

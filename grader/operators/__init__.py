@@ -11,14 +11,14 @@ from grader.operators.operator import Operator
 from grader.operators.source import Source
 
 OPERATORS: tuple[Operator, ...] = (
-    *layout.OPERATORS,
     *tensors.OPERATORS,
+    *layout.OPERATORS,
     *arguments.OPERATORS,
     *statements.OPERATORS,
     *conditions.OPERATORS,
     *arithmetic.OPERATORS,
 )
-"""Those that say most about what went wrong come first: of two that make the same text, the first counts."""
+"""Those whose faults mean most come first: of two that make the same text, or fail the same tests, the first counts."""
 
 
 @dataclass(frozen=True)

@@ -203,41 +203,19 @@ def other_reduction(source: Source) -> Iterator[Edits]:
 
 OPERATORS = (
     Operator(
-        shift_axis,
+        interleave_slices,
         "layout",
-        "a step works along the wrong axis",
-        becomes("softmax(x, axis=-1)", "softmax(x, axis=-2)")
-        + becomes(
-            "F.transpose(x, 1, 2)",
-            "F.transpose(x, 0, 2)",
-            "F.transpose(x, 2, 2)",
-            "F.transpose(x, 1, 1)",
-            "F.transpose(x, 1, 3)",
-        )
-        + becomes("x.sum(axis=(0, 1))", "x.sum(axis=(1, 1))", "x.sum(axis=(0, 0))", "x.sum(axis=(0, 2))")
-        + never("f(x, 1)", "x[1]", "x.sum(axis=axis)", "softmax(x)"),
+        "blocks are read in turns instead of one after the other",
+        becomes("rows = (slice(0, d), slice(d, 2 * d))", "rows = (slice(0, None, 2), slice(1, None, 2))")
+        + never("slice(0, d)", "(slice(0, d), 1)", "x[0:d]"),
     ),
     Operator(
-        shift_index,
-        "index",
-        "a size or an item is taken from the wrong place",
-        becomes("T = x.shape[1]", "T = x.shape[0]", "T = x.shape[2]")
-        + becomes("d = q.shape[-1]", "d = q.shape[-2]")
-        + never("x[i]", "x[0] = y", "if x.shape[0] != n:\n    raise E", "a: list[3]", "x['a']"),
-    ),
-    Operator(
-        shift_slice,
-        "index",
-        "a block begins or ends at the wrong place",
-        becomes("x[1:n]", "x[0:n]", "x[2:n]", "x[1:n - 1]", "x[1:n + 1]")
-        + becomes("slice(0, d)", "slice(1, d)", "slice(0, d - 1)", "slice(0, d + 1)")
-        + never("x[:]", "x[1]", "x[::2]"),
-    ),
-    Operator(
-        drop_step,
-        "index",
-        "items come in the wrong order",
-        becomes("x[::-1]", "x[:]") + becomes("x[..., a:b:2]", "x[..., a:b]") + never("x[1:2]", "x[:]"),
+        add_transpose,
+        "layout",
+        "a matrix is used the other way round",
+        becomes("x @ w", "x @ w.T")
+        + becomes("p.data[...] = w[a:b]", "p.data[...] = w[a:b].T")
+        + never("x @ w.T", "x * w", "x[0] = w", "x[...] = 0.0"),
     ),
     Operator(
         drop_transpose,
@@ -251,48 +229,11 @@ OPERATORS = (
         + never("x.reshape(a, b)", "T", "x.t"),
     ),
     Operator(
-        add_transpose,
-        "layout",
-        "a matrix is used the other way round",
-        becomes("x @ w", "x @ w.T")
-        + becomes("p.data[...] = w[a:b]", "p.data[...] = w[a:b].T")
-        + never("x @ w.T", "x * w", "x[0] = w", "x[...] = 0.0"),
-    ),
-    Operator(
         swap_last_axes,
         "mask",
         "an array given by the caller is read with rows and columns exchanged",
         becomes("mask = np.asarray(mask)", "mask = np.asarray(mask).swapaxes(-1, -2)")
         + never("asarray(x)", "np.zeros(3)"),
-    ),
-    Operator(
-        swap_elements,
-        "layout",
-        "two sizes, or two results, are exchanged",
-        becomes("x.reshape((B, T, H))", "x.reshape((T, B, H))", "x.reshape((B, H, T))")
-        + becomes("def f():\n    return out, weights", "def f():\n    return weights, out")
-        + never("(a, a)", "('a', 'b')", "[a, b]", "f(a, b)"),
-    ),
-    Operator(
-        drop_element,
-        "validation",
-        "a value that is allowed is refused",
-        becomes("n in (2, 3)", "n in (3)", "n in (2)")
-        + becomes("n not in (1, 2, m)", "n not in (2, m)", "n not in (1, m)", "n not in (1, 2)")
-        + never("n == 2", "n in x", "(1, 2)"),
-    ),
-    Operator(
-        interleave_slices,
-        "layout",
-        "blocks are read in turns instead of one after the other",
-        becomes("rows = (slice(0, d), slice(d, 2 * d))", "rows = (slice(0, None, 2), slice(1, None, 2))")
-        + never("slice(0, d)", "(slice(0, d), 1)", "x[0:d]"),
-    ),
-    Operator(
-        column_order,
-        "layout",
-        "numbers are laid out down the columns",
-        becomes("np.reshape(x, (a, b))", 'np.reshape(x, (a, b), order="F")') + never("F.reshape(x, s)", "x.reshape(s)"),
     ),
     Operator(
         drop_new_axis,
@@ -319,5 +260,64 @@ OPERATORS = (
         becomes("x.sum(axis=-1)", "x.mean(axis=-1)")
         + becomes("np.max(x, axis=0)", "np.min(x, axis=0)")
         + never("max(a, b)", "x.std()", "F.softmax(x)"),
+    ),
+    Operator(
+        column_order,
+        "layout",
+        "numbers are laid out down the columns",
+        becomes("np.reshape(x, (a, b))", 'np.reshape(x, (a, b), order="F")') + never("F.reshape(x, s)", "x.reshape(s)"),
+    ),
+    Operator(
+        drop_element,
+        "validation",
+        "a value that is allowed is refused",
+        becomes("n in (2, 3)", "n in (3)", "n in (2)")
+        + becomes("n not in (1, 2, m)", "n not in (2, m)", "n not in (1, m)", "n not in (1, 2)")
+        + never("n == 2", "n in x", "(1, 2)"),
+    ),
+    Operator(
+        shift_axis,
+        "layout",
+        "a step works along the wrong axis",
+        becomes("softmax(x, axis=-1)", "softmax(x, axis=-2)")
+        + becomes(
+            "F.transpose(x, 1, 2)",
+            "F.transpose(x, 0, 2)",
+            "F.transpose(x, 2, 2)",
+            "F.transpose(x, 1, 1)",
+            "F.transpose(x, 1, 3)",
+        )
+        + becomes("x.sum(axis=(0, 1))", "x.sum(axis=(1, 1))", "x.sum(axis=(0, 0))", "x.sum(axis=(0, 2))")
+        + never("f(x, 1)", "x[1]", "x.sum(axis=axis)", "softmax(x)"),
+    ),
+    Operator(
+        swap_elements,
+        "layout",
+        "two sizes, or two results, are exchanged",
+        becomes("x.reshape((B, T, H))", "x.reshape((T, B, H))", "x.reshape((B, H, T))")
+        + becomes("def f():\n    return out, weights", "def f():\n    return weights, out")
+        + never("(a, a)", "('a', 'b')", "[a, b]", "f(a, b)"),
+    ),
+    Operator(
+        drop_step,
+        "index",
+        "items come in the wrong order",
+        becomes("x[::-1]", "x[:]") + becomes("x[..., a:b:2]", "x[..., a:b]") + never("x[1:2]", "x[:]"),
+    ),
+    Operator(
+        shift_index,
+        "index",
+        "a size or an item is taken from the wrong place",
+        becomes("T = x.shape[1]", "T = x.shape[0]", "T = x.shape[2]")
+        + becomes("d = q.shape[-1]", "d = q.shape[-2]")
+        + never("x[i]", "x[0] = y", "if x.shape[0] != n:\n    raise E", "a: list[3]", "x['a']"),
+    ),
+    Operator(
+        shift_slice,
+        "index",
+        "a block begins or ends at the wrong place",
+        becomes("x[1:n]", "x[0:n]", "x[2:n]", "x[1:n - 1]", "x[1:n + 1]")
+        + becomes("slice(0, d)", "slice(1, d)", "slice(0, d - 1)", "slice(0, d + 1)")
+        + never("x[:]", "x[1]", "x[::2]"),
     ),
 )

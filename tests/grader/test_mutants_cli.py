@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from grader import manifest
-from grader.mutants_cli import extended, mutants
+from grader.mutant_files import extended
+from grader.mutants_cli import mutants
 from grader.units import load_course
 from tests.grader.small_course import FILES, write_course
 
@@ -99,6 +100,21 @@ def test_the_same_course_gives_the_same_mutants_without_running_them_again(tree:
     assert one == two
     assert len(one) > 3, one
     assert len((tree / "seen.jsonl").read_text().splitlines()) == len(lines) + 1
+
+
+def test_unsigned_mutants_are_replaced_and_refused_ones_do_not_come_back(tree: Path) -> None:
+    generated(tree, "--limit", "1")
+    one = written(tree)
+    generated(tree, "--limit", "1")
+    assert written(tree) == one
+    (tree / "mutants/Z1/m01.patch").unlink()
+    rows = (tree / "mutants/Z1/manifest.tsv").read_text().splitlines()
+    mutant = next(each for each in rows if each.startswith("m01")).split("\t")
+    refusal = ["Double.forward", mutant[4], mutant[3], mutant[7], "read: too easy"]
+    (tree / "mutants/Z1/rejected.tsv").write_text(one["rejected.tsv"] + "\t".join(refusal) + "\n")
+    generated(tree, "--limit", "1")
+    assert "read: too easy" in written(tree)["rejected.tsv"]
+    assert written(tree)["m01.patch"] != one["m01.patch"]
 
 
 def test_a_unit_without_a_staff_suite_is_refused(tmp_path: Path) -> None:
