@@ -42,7 +42,7 @@ class Settings:
     cache: bool = True  # answer what was graded before, under the same conditions, with that report
     max_attempts: int = 3
     attempts_per_hour: int = 0  # of a student at a unit for which no teacher says another; 0: without limit
-    worker_ttl_seconds: float = 15.0  # a worker that is silent for so long is taken over by another
+    worker_ttl_seconds: float = 12.0  # a worker that is silent for so long is taken over by another
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
     keep_submissions_days: float = 0.0  # 0: for ever
