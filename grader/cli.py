@@ -4,6 +4,7 @@ Exit status: 0 pass, 1 fail, 2 usage, 5 we failed (grader_error), 6 the upload w
 signal's number if one ended it.
 """
 
+import os
 import signal
 import sys
 import traceback
@@ -28,6 +29,7 @@ from grader.unit import Course, Unit
 from grader.units import DEFAULT_COURSE, load_course
 from sandbox.docker_engine import DockerSandbox
 from sandbox.errors import SandboxError
+from sandbox.kept import kept_in
 from sandbox.process import ProcessSandbox
 from sandbox.records import Sandbox
 
@@ -122,7 +124,7 @@ def grade(
     seed = fresh_seed() if seed is None else seed
     with _progress(sys.stderr.isatty()) as progress:
         try:
-            with OracleProcesses() as oracle:
+            with OracleProcesses() as oracle, kept_in(_cache_folder()):
                 if unit.oracle is not None:
                     oracle.start(unit.oracle)  # its imports take as long as the container's start
                 with _sandbox(kind, jobs, runtime) as sandbox:
@@ -198,6 +200,11 @@ def _existing(paths: Sequence[Path]) -> Sequence[Path]:
         if not found:
             raise click.UsageError(wording.path_missing(str(path)))
     return paths
+
+
+def _cache_folder() -> Path:
+    """Where this user's programs keep what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograder"
 
 
 @contextmanager

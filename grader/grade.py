@@ -9,6 +9,7 @@ this module makes the runs they ask for. Failures of ours leave as SandboxError;
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -70,17 +71,18 @@ def grade(
     problems = contract.check(unit, submission)
     readable = not any(problem.code in UNREADABLE for problem in problems)
     with ExitStack() as stack:
+        beside = stack.enter_context(ThreadPoolExecutor(1, "oracle"))
+        drawn = beside.submit(draw_cases, unit, oracle, seed) if readable else None
         with phases.time("sandbox"):
             session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
         if stop is not None:
             stop.when_told(session.cancel)
+        session.compile_ahead(plan.compiled_ahead(unit, submission))
         runner = Runner(session, seed, progress)
         own = None
-        if readable:
-            with phases.time("oracle"):
-                cases = draw_cases(unit, oracle, seed)
+        if drawn is not None:
             with phases.time("course_tests"):
-                own = run_own_unit(runner, unit, submission, cases, policy)
+                own = run_own_unit(runner, unit, submission, drawn.result, policy)
         mutants = run_mutation(runner, unit, submission, policy, phases)
         seen = Seen(problems, own, mutants, session.environment)
     return conclude.report(unit, submission, seen, about, seed=seed, phases=phases.seconds, policy=policy)
@@ -170,10 +172,12 @@ def run_own_unit(
     runner: Runner,
     unit: Unit,
     submission: Submission,
-    cases: OracleSeen | None,
+    drawn: Callable[[], OracleSeen | None],
     policy: Policy,
 ) -> OwnSeen:
     """The course tests, the student's own tests and the oracle's cases on the student's unit.
+
+    `drawn` waits for the cases, which are drawn while the first runs are made.
 
     Every course test runs once, and those that did not end at great cost run again to show that they agree.
     """
@@ -195,6 +199,7 @@ def run_own_unit(
         left = seen.trials[seen.next_case :]
         return plan.drive_run(next(runner.ids), unit, modules, [trial.case for trial in left])
 
+    cases = drawn()
     drives = [drive(cases)] if cases is not None else []
     own, *rest = runner.batch("course_tests", [own_run(), *drives, *course_runs(repeated)])
     driven, more = rest[: len(drives)], rest[len(drives) :]

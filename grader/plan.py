@@ -63,6 +63,12 @@ def preload(unit: Unit) -> tuple[Module, ...]:
     return tuple(_module(name, source, visible=False) for name, source in unit.companions.items())
 
 
+def compiled_ahead(unit: Unit, submission: Submission) -> tuple[File, ...]:
+    """The Python files that runs will consist of, as they will lie: the student's tests, the course's, helpers."""
+    files = (*suite_files(unit, submission.tests), *unit.test_files)
+    return tuple(file for file in dict.fromkeys(files) if file.path.endswith(".py"))
+
+
 def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
     """The student's files as modules; their source may be quoted to the student."""
     return tuple(_module(file.module, submission.files[file.path], visible=True) for file in unit.files)
@@ -219,10 +225,8 @@ def suite_run(
     messages: bool = True,
 ) -> Run:
     """The student's suite against one version of the unit."""
-    laid = tuple(File(f"{SUITE_ROOT}/{file.path}", file.data) for file in tests)
-    helpers = tuple(file for file in unit.test_files if file.path.startswith("lib/"))
     suite = Suite(
-        files=with_course_files(unit, laid + helpers),
+        files=with_course_files(unit, suite_files(unit, tests)),
         root=SUITE_ROOT,
         only=tuple(only),
         skip=tuple(skip),
@@ -232,6 +236,12 @@ def suite_run(
         messages=messages,
     )
     return Run(run_id, suite, modules, limits)
+
+
+def suite_files(unit: Unit, tests: Iterable[File]) -> tuple[File, ...]:
+    """The student's tests in the suite's folder, and the course's helpers beside it."""
+    laid = tuple(File(f"{SUITE_ROOT}/{file.path}", file.data) for file in tests)
+    return laid + tuple(file for file in unit.test_files if file.path.startswith("lib/"))
 
 
 def with_course_files(unit: Unit, files: tuple[File, ...]) -> tuple[File, ...]:

@@ -7,9 +7,12 @@ salts that grading draws from, that every rendering behaves as its variant does.
 """
 
 import ast
-from functools import lru_cache
+import sys
+from functools import cache, lru_cache
+from pathlib import Path
 
 from grader.rewritings import REWRITINGS, Choices
+from sandbox.kept import made_once
 
 SALTS = range(16)
 """The renderings that are proved, and used in grading."""
@@ -32,5 +35,13 @@ def render(source: bytes, salt: int) -> bytes:
 
 @lru_cache(maxsize=4096)  # variants are the same for every submission
 def rendered(source: bytes, salt: int) -> bytes:
-    """`render`, remembered."""
-    return render(source, salt)
+    """`render`, remembered, and kept where things are kept."""
+    return made_once("rendering", (_writer(), b"%d" % salt, source), lambda: render(source, salt))
+
+
+@cache
+def _writer() -> bytes:
+    """What decides how a module is written, beside its source: this code, and Python's `ast.unparse`."""
+    names = ("renderings.py", "rewritings.py", "scopes.py")
+    code = [Path(__file__).with_name(name).read_bytes() for name in names]
+    return sys.version.encode() + b"\0".join(code)

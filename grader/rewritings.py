@@ -52,14 +52,14 @@ PLAIN_DECORATORS = ("staticmethod", "classmethod", "property")
 
 
 def drop_docstrings(tree: ast.Module, choices: Choices) -> None:
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
 
 
 def drop_annotations(tree: ast.Module, choices: Choices) -> None:
     """Of functions and of their variables. Those of a class can mean something, and so can those under a decorator."""
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         if isinstance(node, Function) and all(map(_plain_decorator, node.decorator_list)):
             node.returns = None
             for argument in scopes.arguments(node.args):
@@ -104,7 +104,7 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def order_definitions(tree: ast.Module, choices: Choices) -> None:
     """Neighbouring functions of a module, and methods of a class, whose definition evaluates nothing."""
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef):
             _shuffle_runs(node.body, _evaluates_nothing, _bound, choices)
 
@@ -242,7 +242,7 @@ def _leaves(body: Body) -> bool:
 
 def flip_conditions(tree: ast.Module, choices: Choices) -> None:
     """a if c else b as b if not c else a, and so for if statements."""
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         if isinstance(node, ast.IfExp) and choices.random() < 0.5:
             node.test, node.body, node.orelse = _not(node.test), node.orelse, node.body
     for body in scopes.function_bodies(tree):
@@ -272,7 +272,7 @@ MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 def flip_comparisons(tree: ast.Module, choices: Choices) -> None:
     """x < 1 as 1 > x: one comparison with a number or None, which evaluates nothing else out of order."""
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         match node:
             case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in MIRRORED:
                 if (_is_plain(left) or _is_plain(right)) and choices.random() < 0.5:
@@ -290,7 +290,7 @@ def _is_number(node: ast.expr) -> bool:
 
 def swap_factors(tree: ast.Module, choices: Choices) -> None:
     """2 * x as x * 2, and 1 + x as x + 1: sums and products of two are the same either way, to the last bit."""
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         match node:
             case ast.BinOp(left=left, op=ast.Mult() | ast.Add(), right=right):
                 if _is_number(left) != _is_number(right) and choices.random() < 0.5:
@@ -301,7 +301,7 @@ def spell_slices(tree: ast.Module, choices: Choices) -> None:
     """x[a:b] as x[slice(a, b)], unless the module has a slice of its own."""
     if scopes.binds(tree, "slice"):
         return
-    for node in ast.walk(tree):
+    for node in scopes.walk(tree):
         if not isinstance(node, ast.Subscript):
             continue
         if isinstance(node.slice, ast.Slice):
@@ -357,7 +357,7 @@ def rename_private_functions(tree: ast.Module, choices: Choices) -> None:
         if not isinstance(node, ast.FunctionDef) or node.decorator_list or not scopes.is_private(node.name):
             continue
         mentions = mentions or scopes.mentions(tree)
-        uses = [name for name in ast.walk(tree) if isinstance(name, ast.Name) and name.id == node.name]
+        uses = [name for name in scopes.walk(tree) if isinstance(name, ast.Name) and name.id == node.name]
         if mentions[node.name] == len(uses) + 1 and all(isinstance(use.ctx, ast.Load) for use in uses):
             node.name = f"_{choices.name()}"
             for use in uses:

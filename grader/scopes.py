@@ -2,13 +2,43 @@
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 SEES_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe", "inspect"})
+
+
+LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "conversion", "module", "level", "n"})
+"""fields that hold no node, or one that says nothing without its parent"""
+INNER_FIELDS = {
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in LEAVES)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+
+
+def walk(tree: ast.AST) -> Iterator[ast.AST]:
+    """As ast.walk, in the same order, without operators and contexts, which takes half the time."""
+    todo = deque([tree])
+    while todo:
+        node = todo.popleft()
+        todo.extend(children(node))
+        yield node
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below, in source order."""
+    found: list[ast.AST] = []
+    for name in INNER_FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def functions(tree: ast.AST) -> list[Function]:
@@ -55,15 +85,13 @@ def arguments(args: ast.arguments) -> list[ast.arg]:
 def steady_parameters(function: Function) -> frozenset[str]:
     """Parameters that the function never binds again, so that reading one is always the same."""
     names = {argument.arg for argument in arguments(function.args)}
-    again = {
-        node.id for node in ast.walk(function) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
+    again = {node.id for node in walk(function) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     return frozenset(names - again - _bound_by_text(function))
 
 
 def is_opaque(function: Function) -> bool:
     """Whether something in the function could see its local names, or bind names this module does not follow."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in SEES_LOCALS:
                 return True
@@ -84,7 +112,7 @@ def words(text: str) -> list[str]:
 def mentions(tree: ast.AST) -> Counter[str]:
     """How often each identifier stands in the tree, in whatever role, words in its texts included."""
     found: Counter[str] = Counter()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         for _, value in ast.iter_fields(node):
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
@@ -94,7 +122,7 @@ def mentions(tree: ast.AST) -> Counter[str]:
 
 def binds(tree: ast.AST, name: str) -> bool:
     """Whether the tree may give the name a meaning of its own."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Name(id=found, ctx=ast.Store() | ast.Del()) | ast.arg(arg=found) if found == name:
                 return True
@@ -144,7 +172,7 @@ def local_bindings(function: Function) -> list[list[ast.Name]]:
 def _bound_by_text(function: Function) -> set[str]:
     """Names bound by something else than an ast.Name in a frame's own assignments."""
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
                 found.add(name)
@@ -179,7 +207,7 @@ def _note(node: ast.AST, scope: _Scope, scopes: list[_Scope]) -> None:
         scope.occurrences.append(node)
         if not isinstance(node.ctx, ast.Load):
             scope.stored.add(node.id)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         _note(child, scope, scopes)
 
 

@@ -1,35 +1,48 @@
 """Packs what a run needs for its child: a `Run` comes in, the bytes that only that child reads leave."""
 
+import marshal
+import platform
+import sys
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 
+from sandbox.inside import modules as modules_inside
+from sandbox.inside.modules import Source, compiled
+from sandbox.kept import made_once
 from sandbox.records import Drive, File, Module, Run, Suite
 from sandbox.wire import encode
 
+COMPILER = Path(modules_inside.__file__).read_bytes()
 
-def package_of(run: Run) -> bytes:
-    """Raises ValueError for a path that leaves the run's directory, or appears twice."""
+
+def package_of(run: Run, python: str = "") -> bytes:
+    """`python` is the version that will run it: modules go as code where ours makes what that one reads.
+
+    Raises ValueError for a path that leaves the run's directory, or appears twice.
+    """
+    modules = Modules(run.modules, python)
     if isinstance(run.task, Drive):
-        return package_of_drive(run.task, run.modules)
-    return package_of_suite(run.task, run.modules)
+        return package_of_drive(run.task, modules)
+    return package_of_suite(run.task, modules)
 
 
-def package_of_drive(drive: Drive, modules: Sequence[Module]) -> bytes:
+def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
     header = {
-        "modules": descriptions(modules),
+        "modules": modules.descriptions,
         "drive": {"unit": drive.unit, "driver": len(drive.driver), "cases": [len(case) for case in drive.cases]},
     }
-    return encode(header, sources(modules) + drive.driver + b"".join(drive.cases))
+    return encode(header, modules.data + drive.driver + b"".join(drive.cases))
 
 
-def package_of_suite(suite: Suite, modules: Sequence[Module]) -> bytes:
+def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
     for file in suite.files:
         check_path(file.path)
     if len({PurePosixPath(file.path) for file in suite.files}) != len(suite.files):
         raise ValueError("two files of one path")
     header = {
         "files": [[file.path, len(file.data)] for file in suite.files],
-        "modules": descriptions(modules),
+        "modules": modules.descriptions,
         "suite": {
             "root": suite.root,
             "only": list(suite.only),
@@ -40,19 +53,51 @@ def package_of_suite(suite: Suite, modules: Sequence[Module]) -> bytes:
             "messages": suite.messages,
         },
     }
-    return encode(header, joined(suite.files) + sources(modules))
+    return encode(header, joined(suite.files) + modules.data)
 
 
-def package_of_modules(modules: Sequence[Module]) -> bytes:
-    return encode({"modules": descriptions(modules)}, sources(modules))
+def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
+    packed = Modules(modules, python)
+    return encode({"modules": packed.descriptions}, packed.data)
 
 
-def descriptions(modules: Sequence[Module]) -> list[list[object]]:
-    return [[module.name, module.filename, module.source_visible, len(module.source)] for module in modules]
+def package_of_files(files: Sequence[File]) -> bytes:
+    """For the template, which compiles them."""
+    return encode({"files": [[file.path, len(file.data)] for file in files]}, joined(files))
 
 
-def sources(modules: Sequence[Module]) -> bytes:
-    return b"".join(module.source for module in modules)
+class Modules:
+    """Modules as they travel: descriptions for a header, and the bytes they describe."""
+
+    def __init__(self, modules: Sequence[Module], python: str) -> None:
+        as_code = reads_our_code(python)
+        parts = [(module, code_of(module) if as_code else b"") for module in modules]
+        self.descriptions = [
+            [module.name, module.filename, module.source_visible, bool(code), len(code or module.source)]
+            for module, code in parts
+        ]
+        self.data = b"".join(code or module.source for module, code in parts)
+
+
+def reads_our_code(python: str) -> bool:
+    """Whether that version of Python reads this one's bytecode: released ones do within a minor version."""
+    return python.split(".")[:2] == platform.python_version().split(".")[:2]
+
+
+@lru_cache(maxsize=4096)  # variants are the same for every submission
+def code_of(module: Module) -> bytes:
+    """The module's code, marshalled; empty for one that shall be compiled where it runs: visible, or not Python."""
+    if module.source_visible:
+        return b""
+    parts = (sys.version.encode(), COMPILER, module.filename.encode(), module.source)
+    return made_once("code", parts, lambda: _code_of(module))
+
+
+def _code_of(module: Module) -> bytes:
+    try:
+        return marshal.dumps(compiled(Source(module.name, module.filename, False, module.source)))
+    except Exception:
+        return b""
 
 
 def joined(files: Sequence[File]) -> bytes:

@@ -277,6 +277,10 @@ class Session(Protocol):
         """
         ...
 
+    def compile_ahead(self, files: Sequence[File]) -> None:
+        """Have source files compiled that suites will consist of, while other things are done. Saves only time."""
+        ...
+
     def cancel(self) -> None:
         """End the session from another thread: its container is killed and `run` raises SandboxError."""
         ...
@@ -324,6 +328,9 @@ class FakeSession:
             results.append(self._sandbox.answer(run))
             on_result(results[-1])
         return tuple(results)
+
+    def compile_ahead(self, files: Sequence[File]) -> None:
+        pass
 
     def cancel(self) -> None:
         self._cancelled = True

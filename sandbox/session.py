@@ -9,14 +9,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import count
+from itertools import count, islice
 
 from sandbox.answers import decode_answers
 from sandbox.decode import decode_record
 from sandbox.ending import Evidence, ending_of
 from sandbox.errors import EngineFailed, SandboxError
 from sandbox.package import package_of
-from sandbox.records import Drive, Ending, EndingKind, Environment, Module, Run, RunResult, Stream, Usage
+from sandbox.records import Drive, Ending, EndingKind, Environment, File, Module, Run, RunResult, Stream, Usage
 from sandbox.station import Loss, Lost, Station
 from sandbox.wire import Header, WireError, expect
 
@@ -24,17 +24,22 @@ LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 20.0
 EVENT_SECONDS = 0.1  # by which an engine's event may come after the result it concerns
 LOSSES_ALONE = 2
+AHEAD = 2  # runs that wait in the sandbox for a place, so that it need not wait for them
 PARTS = 6  # head and tail of record, stdout and stderr
 
 
-@dataclass(frozen=True)
+@dataclass
 class Flight:
-    """A run that is being made: which, when silence about it means that the place is lost, and how often the engine
-    had said before it that memory ran out."""
+    """A run that was handed over: which. From when it has a place: when silence about it means that the sandbox is
+    lost, and how often the engine had said before it that memory ran out."""
 
     index: int
-    until: float
-    memory_events: int
+    until: float | None = None
+    memory_events: int = 0
+
+    @property
+    def has_place(self) -> bool:
+        return self.until is not None
 
 
 class StationSession:
@@ -56,6 +61,7 @@ class StationSession:
         self._cancelled = False
         self._seq = count(1)
         self._station: Station | None = None
+        self._ahead: tuple[File, ...] = ()
         self.environment = environment(self._ready_station())
 
     def run(
@@ -64,6 +70,13 @@ class StationSession:
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         return Batch(self, runs, on_result).make()
+
+    def compile_ahead(self, files: Sequence[File]) -> None:
+        self._ahead = tuple(files)
+        try:
+            self._ready_station().compile_ahead(self._ahead)
+        except Lost as error:  # the next one is told as it is opened
+            LOG.warning("lost a sandbox between runs: %s; %s", error, self.lose_station().text)
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -78,12 +91,19 @@ class StationSession:
     def left_seconds(self) -> float:
         return self._deadline - time.monotonic()
 
-    def start(self, index: int, run: Run, package: bytes) -> tuple[int, Flight]:
-        """Hand a run over; returns its number on the wire."""
-        seq, left, station = next(self._seq), self.left_seconds(), self._ready_station()
-        events = station.line.memory_events()
-        station.send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=max(0.0, left))
-        return seq, Flight(index, time.monotonic() + min(run.limits.wall_seconds, left) + GRACE_SECONDS, events)
+    def hand_over(self, run: Run) -> int:
+        """Returns the run's number on the wire."""
+        seq, station = next(self._seq), self._ready_station()
+        package = package_of(run, self.environment.python)
+        left = max(0.0, self.left_seconds())
+        station.send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=left)
+        return seq
+
+    def begins(self, flight: Flight, run: Run) -> None:
+        """Note that a run has a place from now on."""
+        flight.memory_events = self._ready_station().line.memory_events()
+        wall_seconds = min(run.limits.wall_seconds, max(0.0, self.left_seconds()))
+        flight.until = time.monotonic() + wall_seconds + GRACE_SECONDS
 
     def memory_ran_out(self, flight: Flight) -> bool:
         """Whether the engine says so of the time since this run began."""
@@ -101,6 +121,8 @@ class StationSession:
                 try:
                     if self._preload:
                         self._station.preload(self._preload)
+                    if self._ahead:
+                        self._station.compile_ahead(self._ahead)
                     break
                 except Lost as error:
                     loss = self.lose_station()
@@ -131,7 +153,6 @@ class Batch:
     def __init__(self, session: StationSession, runs: Sequence[Run], on_result: Callable[[RunResult], None]) -> None:
         self._session = session
         self._runs = runs
-        self._packages = [package_of(run) for run in runs]
         self._on_result = on_result
         self._results: dict[int, RunResult] = {}
         self._waiting = deque(range(len(runs)))
@@ -153,7 +174,7 @@ class Batch:
         try:
             self._start_what_fits()
             if self._flying:
-                until = min(flight.until for flight in self._flying.values())
+                until = min(flight.until for flight in self._flying.values() if flight.until is not None)
                 self._land(*self._session.receive(until))
         except Lost as error:
             self._recover(error)
@@ -168,14 +189,20 @@ class Batch:
             if not self._flying:
                 self._start(self._alone)
             return
-        while self._waiting and len(self._flying) < (1 if self._session.narrow else self._session.jobs):
+        while self._waiting and len(self._flying) < (1 if self._session.narrow else self._session.jobs + AHEAD):
             self._start(self._waiting)
 
     def _start(self, queue: deque[int]) -> None:
-        index = queue[0]
-        seq, flight = self._session.start(index, self._runs[index], self._packages[index])
+        flight = Flight(queue[0])
+        self._give_places(flight)
+        self._flying[self._session.hand_over(self._runs[queue[0]])] = flight
         queue.popleft()
-        self._flying[seq] = flight
+
+    def _give_places(self, *coming: Flight) -> None:
+        """The sandbox starts runs in the order they came in, as many as have a place."""
+        for flight in islice((*self._flying.values(), *coming), self._session.jobs):
+            if not flight.has_place:
+                self._session.begins(flight, self._runs[flight.index])
 
     def _land(self, header: Header, body: bytes) -> None:
         try:
@@ -186,6 +213,7 @@ class Batch:
         if not evidence.oom_known:
             evidence = replace(evidence, oom=self._session.memory_ran_out(flight))
         del self._flying[seq]
+        self._give_places()
         if evidence.alone:
             self._session.narrow = evidence.oom  # the next would run out as well, and then be made again: one at a time
         if evidence.oom and not evidence.alone:
@@ -195,19 +223,20 @@ class Batch:
 
     def _recover(self, error: Lost) -> None:
         """The station is lost: runs that were being made are made again, alone, in another."""
-        alone = len(self._flying) == 1
+        made = [flight.index for flight in self._flying.values() if flight.has_place]
+        self._waiting.extendleft(reversed([f.index for f in self._flying.values() if not f.has_place]))
         loss = self._session.lose_station()
-        LOG.warning("lost a sandbox with %d runs in it: %s; %s", len(self._flying), error, loss.text)
-        if not self._flying:
+        LOG.warning("lost a sandbox with %d runs in it: %s; %s", len(made), error, loss.text)
+        if not made:
             raise EngineFailed(f"the sandbox was lost between runs: {error}; {loss.text}") from error
-        for flight in self._flying.values():
-            self._losses[flight.index] += alone
-            if self._losses[flight.index] < LOSSES_ALONE:
-                self._alone.append(flight.index)
+        for index in made:
+            self._losses[index] += len(made) == 1
+            if self._losses[index] < LOSSES_ALONE:
+                self._alone.append(index)
             elif loss.out_of_memory:
-                run = self._runs[flight.index]
+                run = self._runs[index]
                 ending = Ending(EndingKind.MEMORY, limit=run.limits.memory_bytes, detail="the container ran out")
-                self._keep(flight.index, RunResult(run.id, ending))
+                self._keep(index, RunResult(run.id, ending))
             else:
                 raise EngineFailed(f"the sandbox was lost twice with one run: {error}; {loss.text}") from error
         self._flying.clear()

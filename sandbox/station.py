@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.errors import EngineFailed
-from sandbox.package import package_of_modules
-from sandbox.records import Module
+from sandbox.package import package_of_files, package_of_modules
+from sandbox.records import File, Module
 from sandbox.wire import Frames, Header, WireError, encode, expect, source_digest
 
 SOURCES = source_digest(Path(__file__).parent)
@@ -83,10 +83,14 @@ class Station:
 
     def preload(self, modules: Sequence[Module]) -> None:
         """Import trusted modules in the template. Raises EngineFailed if one cannot be imported."""
-        self.send("preload", package_of_modules(modules))
+        self.send("preload", package_of_modules(modules, self.versions.python))
         header, _ = self.receive("preloaded", time.monotonic() + START_SECONDS)
         if error := expect(header, error=str)["error"]:
             raise EngineFailed(f"a trusted module cannot be imported in the sandbox: {error}")
+
+    def compile_ahead(self, files: Sequence[File]) -> None:
+        """Have files compiled that runs will lay; it goes on beside whatever follows."""
+        self.send("compile", package_of_files(files))
 
     def send(self, frame: str, body: bytes, **fields: object) -> None:
         data = encode({"frame": frame, "nonce": self._nonce, **fields}, body)

@@ -7,6 +7,7 @@ The protocol, over the supervisor's stdin and stdout:
     host -> supervisor                                  supervisor -> host
     open    {nonce, uid_index}                          ready     {nonce, sources, python, numpy, pytest, hypothesis}
     preload {nonce}            body: a package          preloaded {nonce, error}
+    compile {nonce}            body: files              (nothing)
     run     {nonce, seq, limits, deadline_seconds}      result    {nonce, seq, ...}  body: record, stdout, stderr
                                body: a package
 

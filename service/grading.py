@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 
+from grader.ahead import made_beside
 from grader.grade import Progress, grade
 from grader.oracle import OracleProcesses
 from grader.report import Report
@@ -11,6 +13,7 @@ from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
+from sandbox.kept import kept_in
 from sandbox.process import ProcessSandbox
 from service import conditions
 from service.admission import sized
@@ -28,6 +31,8 @@ class SandboxGrading:
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
         self._course_digest = course.digest
         self.conditions = ""
+        self._kept = ExitStack()
+        self._keeps = False
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -35,8 +40,17 @@ class SandboxGrading:
         with self._lock:
             if self._sandbox is None:
                 self._sandbox = self._opened()
+            if not self._keeps:
+                self._keeps = True
+                self._keep_renderings()
         for oracle in self._oracles:
             self._oracle.open(oracle)
+
+    def _keep_renderings(self) -> None:
+        """Have what every submission needs made before the first comes, beside everything else."""
+        folder = self._settings.data / "renderings"
+        self._kept.enter_context(kept_in(folder))
+        self._kept.enter_context(made_beside(self._settings.course, folder))
 
     def _opened(self) -> DockerSandbox | ProcessSandbox:
         """A new sandbox; a session in it shows that it works, and under what conditions it grades."""
@@ -93,6 +107,7 @@ class SandboxGrading:
         if isinstance(sandbox, DockerSandbox):
             sandbox.close()
         self._oracle.close()
+        self._kept.close()
 
 
 def _sandbox(settings: Settings) -> DockerSandbox | ProcessSandbox:

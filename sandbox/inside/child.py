@@ -51,7 +51,7 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
         if calls is not None:
             status = run_calls(header["drive"], calls, finder, directory)
         else:
-            status = run_suite(header["suite"], finder, prepared)
+            status = run_suite(header, finder, prepared)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
@@ -139,9 +139,10 @@ def unpack(package: bytes, finder: MemoryFinder, directory: str) -> tuple[Header
     return header, Calls(blobs.take(drive["driver"]), [blobs.take(size) for size in drive["cases"]])
 
 
-def run_suite(suite: Header, finder: MemoryFinder, prepared: PreparedSession) -> int:
+def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -> int:
     """Run pytest on what was laid; returns the process's exit code: 0 if the record is whole."""
-    directory = prepared.directory
+    directory, suite = prepared.directory, header["suite"]
+    laid_conftests = [f"{directory}/{path}" for path, _ in header["files"] if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
     prepare_process(directory, suite["environment"], suite["path_dirs"])
@@ -155,7 +156,7 @@ def run_suite(suite: Header, finder: MemoryFinder, prepared: PreparedSession) ->
         stop_at_first_failure=suite["stop_at_first_failure"],
         messages=suite["messages"],
     )
-    if root == prepared.root and not needs_fresh(directory):
+    if root == prepared.root and not needs_fresh(laid_conftests):
         recorder = prepared.recorder
         recorder.begin(task)
         status = prepared.run()
@@ -212,7 +213,10 @@ def settle_hypothesis() -> None:
 
 
 def sources_of(header: Header, blobs: "Blobs") -> list[Source]:
-    return [Source(name, filename, visible, blobs.take(size)) for name, filename, visible, size in header["modules"]]
+    return [
+        Source(name, filename, visible, blobs.take(size), is_code)
+        for name, filename, visible, is_code, size in header["modules"]
+    ]
 
 
 class Blobs:

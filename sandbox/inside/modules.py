@@ -1,4 +1,5 @@
-"""Imports modules from source given as bytes: nothing of theirs lies on disk, and no source is kept that compiles.
+"""Imports modules given as bytes, as code or as source: nothing of theirs lies on disk, and no source that compiles
+is kept.
 
 The packages above a module need no source of their own: they are namespace packages unless given.
 """
@@ -7,6 +8,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import linecache
+import marshal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ class Source:
     filename: str
     visible: bool
     data: bytes
+    is_code: bool = False
+    """data is code of this version of Python, marshalled, instead of source"""
 
 
 class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -57,7 +61,7 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._sources.pop(source.name, None)
         self._codes.pop(source.name, None)
         try:
-            self._codes[source.name] = compiled(source)
+            self._codes[source.name] = marshal.loads(source.data) if source.is_code else compiled(source)
         except Exception:  # whoever imports it is told, by compiling it again
             self._sources[source.name] = source
 

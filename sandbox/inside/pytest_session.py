@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,12 @@ class PreparedSession:
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
         try:
-            self._config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache()])
-            self._config._do_configure()
-            self._session: Session = Session.from_config(self._config)
+            self.config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache()])
+            self.config._do_configure()
+            self._session: Session = Session.from_config(self.config)
             self._session.exitstatus = pytest.ExitCode.OK
-            self._config.hook.pytest_sessionstart(session=self._session)
-            self._config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
+            self.config.hook.pytest_sessionstart(session=self._session)
+            self.config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
         finally:
             os.chdir("/")
             shutil.rmtree(directory)
@@ -64,7 +65,7 @@ class PreparedSession:
     def run(self) -> int:
         """Collect and run what now lies in the suite's directory; returns pytest's exit status."""
         sys.meta_path[:0] = self._import_hooks
-        session, hook = self._session, self._config.hook
+        session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
             hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
@@ -77,7 +78,7 @@ class PreparedSession:
         return int(session.exitstatus)
 
     def _collect_and_run(self) -> pytest.ExitCode:
-        session, hook = self._session, self._config.hook
+        session, hook = self._session, self.config.hook
         try:
             hook.pytest_collection(session=session)
             hook.pytest_runtestloop(session=session)
@@ -118,10 +119,9 @@ def run_afresh(directory: str, root: str, recorder: Recorder) -> int:
     return int(pytest.main(arguments(directory, root), plugins=[recorder, Cache()]))
 
 
-def needs_fresh(directory: str) -> bool:
+def needs_fresh(conftests: Iterable[str]) -> bool:
     """Whether a conftest of the suite has a part in what a prepared session has behind it already."""
-    conftests = Path(directory).rglob("conftest.py")
-    return any(hook in conftest.read_bytes() for conftest in conftests for hook in EARLY_HOOKS)
+    return any(hook in Path(conftest).read_bytes() for conftest in conftests for hook in EARLY_HOOKS)
 
 
 def arguments(directory: str, root: str) -> list[str]:

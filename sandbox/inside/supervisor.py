@@ -14,6 +14,7 @@ import signal
 import socket
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,7 @@ class Supervisor:
         self._nonce = ""
         self._versions: dict[str, str] = {}
         self._free = list(slots)
+        self._waiting: deque[tuple[float, Header, bytes]] = deque()
         self._active: dict[int, Active] = {}
         self._selector = selectors.DefaultSelector()
         self._finished = False
@@ -131,8 +133,11 @@ class Supervisor:
                 raise RuntimeError("a frame of another session")
             elif frame == "preload":
                 self._order({"do": "preload"}, body)
+            elif frame == "compile":
+                self._order({"do": "compile"}, body)
             elif frame == "run":
-                self._start(header, body)
+                self._waiting.append((time.monotonic() + header["deadline_seconds"], header, body))
+                self._start_what_fits()
             else:
                 raise RuntimeError(f"no such order: {frame}")
 
@@ -200,7 +205,12 @@ class Supervisor:
 
     # A run, from start to finish.
 
-    def _start(self, header: Header, package: bytes) -> None:
+    def _start_what_fits(self) -> None:
+        """Start runs in the order they came in, as slots are free: the host sends the next before it has a result."""
+        while self._waiting and self._free:
+            self._start(*self._waiting.popleft())
+
+    def _start(self, deadline: float, header: Header, package: bytes) -> None:
         tenant = self._confinement.admit(self._free.pop())
         pipes = [os.pipe() for _ in range(3)]
         record, stdout, stderr = (read_end for read_end, _ in pipes)
@@ -208,7 +218,7 @@ class Supervisor:
             seq=header["seq"],
             tenant=tenant,
             limits=header["limits"],
-            deadline=time.monotonic() + header["deadline_seconds"],
+            deadline=deadline,
             record=Capture(record, kept=header["limits"]["record_bytes"] + CHUNK_BYTES),
             stdout=Capture(stdout),
             stderr=Capture(stderr),
@@ -312,6 +322,7 @@ class Supervisor:
             totals=[capture.total for capture in run.captures],
             parts=[len(part) for part in parts],
         )
+        self._start_what_fits()
 
     def _close(self, fd: int) -> None:
         self._selector.unregister(fd)

@@ -6,9 +6,11 @@ A container serves one submission, so this one process is template and zygote at
     supervisor -> template                                      template -> supervisor
                                                                 ready {python, numpy, pytest, hypothesis}
     preload {} + package                                        preloaded {error}
+    compile {} + package of files                               (nothing)
     run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
 """
 
+import contextlib
 import io
 import json
 import os
@@ -27,6 +29,7 @@ import numpy
 import pytest
 
 from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis, sources_of
+from sandbox.inside.codes import Codes, compile_ahead, in_fork
 from sandbox.inside.modules import MemoryFinder
 from sandbox.inside.pytest_session import PreparedSession
 from sandbox.inside.recorder import Place, Task
@@ -41,6 +44,9 @@ class Template:
     def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
         self._control = control
         self._finder = MemoryFinder()
+        self._codes = Codes()
+        self._compiling: dict[int, list[bytes]] = {}  # descriptor -> what came from it by now
+        self._selector = selectors.DefaultSelector()
         self._running: dict[int, int] = {}  # pid -> seq
         self._slots = slots
         self._prepared: dict[str, PreparedSession] = {}
@@ -51,22 +57,24 @@ class Template:
         """Warm up, then follow orders until the supervisor is gone."""
         warm_up(f"{self._slots[0]}/warmup")
         self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
+        self._codes.install()
         self._tell("ready", **versions())
         wake_in, wake_out = socket.socketpair()
         for end in (wake_in, wake_out):
             end.setblocking(False)
         signal.set_wakeup_fd(wake_out.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._control, selectors.EVENT_READ)
-            selector.register(wake_in, selectors.EVENT_READ)
-            while True:
-                ready = [key.fileobj for key, _ in selector.select()]
-                if wake_in in ready:
-                    wake_in.recv(4096)
-                    self._report_exits()
-                if self._control in ready and not self._follow_order():
-                    return
+        self._selector.register(self._control, selectors.EVENT_READ)
+        self._selector.register(wake_in, selectors.EVENT_READ)
+        while True:
+            ready = [key.fileobj for key, _ in self._selector.select()]
+            if wake_in in ready:
+                wake_in.recv(4096)
+                self._report_exits()
+            for fd in self._compiling.keys() & ready:
+                self._take_codes(fd)
+            if self._control in ready and not self._follow_order():
+                return
 
     def _follow_order(self) -> bool:
         data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, FDS_PER_MESSAGE)
@@ -75,6 +83,8 @@ class Template:
         order = json.loads(data)
         if order["do"] == "preload":
             self._tell("preloaded", error=self._preload(fds[0]))
+        elif order["do"] == "compile":
+            self._compile(fds[0])
         else:
             self._fork(order, fds)
         for fd in fds:
@@ -91,6 +101,29 @@ class Template:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return ""
+
+    def _compile(self, package_fd: int) -> None:
+        """Begin to compile; runs that start before it is done compile for themselves."""
+        config = next(iter(self._prepared.values())).config
+
+        def work() -> bytes:
+            header, body = decode(read_all(package_fd))
+            blobs = Blobs(body)
+            return compile_ahead([(path, blobs.take(size)) for path, size in header["files"]], config)
+
+        fd = in_fork(work)
+        self._compiling[fd] = []
+        self._selector.register(fd, selectors.EVENT_READ)
+
+    def _take_codes(self, fd: int) -> None:
+        if part := os.read(fd, 1 << 20):
+            self._compiling[fd].append(part)
+            return
+        self._selector.unregister(fd)
+        os.close(fd)
+        if compiled := b"".join(self._compiling.pop(fd)):
+            with contextlib.suppress(EOFError, ValueError, TypeError):  # it was cut off by a limit
+                self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
 
     def _fork(self, order: dict[str, Any], fds: Sequence[int]) -> None:
         sys.stdout.flush()

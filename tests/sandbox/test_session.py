@@ -1,6 +1,7 @@
 """Sessions over stations that are lost, lie, or run out of memory."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from sandbox.errors import EngineFailed
 from sandbox.records import EndingKind, Environment, File, Run, Suite
-from sandbox.session import StationSession
+from sandbox.session import AHEAD, Batch, StationSession
 from sandbox.station import SOURCES, Loss, Lost, Station
 from sandbox.wire import Frames, encode
 
@@ -147,7 +148,29 @@ def test_after_a_run_alone_that_ends_well_others_are_beside_each_other_again() -
     session.run(runs(1))
     line_of(session).most_at_a_time = 0
     assert all(found.complete for found in session.run(runs(6)))
-    assert line_of(session).most_at_a_time == 2
+    assert line_of(session).most_at_a_time == 2 + AHEAD
+
+
+def test_runs_that_had_no_place_when_the_station_was_lost_are_not_made_alone() -> None:
+    """They cannot have been the cause, and alone they would take longer."""
+    beside: list[int] = []
+
+    def answer(nonce: str, seq: int) -> bytes:
+        beside.append(line_of(session).most_at_a_time)
+        return result(nonce, seq)
+
+    session = session_of(lambda nonce, seq: None, answer)
+    assert all(found.complete for found in session.run(runs(6)))
+    assert beside[:2] == [0, 1] and max(beside) == 2 + AHEAD - 1
+
+
+def test_silence_counts_from_when_a_run_has_a_place() -> None:
+    session = session_of(result)
+    batch = Batch(session, runs(4), lambda found: None)
+    batch._start_what_fits()
+    assert [flight.has_place for flight in batch._flying.values()] == [True, True, False, False]
+    batch._land(*session.receive(time.monotonic() + 1))
+    assert [flight.has_place for flight in batch._flying.values()] == [True, True, False]
 
 
 @pytest.mark.parametrize("ran_out", [True, False])
