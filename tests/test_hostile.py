@@ -86,7 +86,7 @@ def test_hostile_submission_ends_as_expected_and_leaves_nothing(
     assert not left_behind()
     assert not left_on_the_host() | (frozenset(scratch.rglob("*")) - before)
     if not hostile.smoke:
-        assert_clean_one_passes(unit, sandbox, oracle)
+        assert_clean_one_passes(with_few_mutants(unit), sandbox, oracle)
 
 
 @pytest.mark.docker
@@ -209,6 +209,11 @@ def assert_clean_one_passes(unit: Unit, sandbox: DockerSandbox, oracle: OraclePr
     submission = take_in(unit, {"mha": Upload("mha.py", clean.mha)}, clean.tests)
     report = grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=SEED, about=ABOUT)
     assert report.verdict is Verdict.PASS, render(report)
+
+
+def with_few_mutants(unit: Unit) -> Unit:
+    """What would be in a clean submission's way is so with any of its runs."""
+    return replace(unit, mutants=unit.mutants[:3], required_mutants=())
 
 
 def samples_named(name: str) -> list[str]:
