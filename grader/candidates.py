@@ -53,13 +53,16 @@ def propose(unit: Unit) -> tuple[Candidate, ...]:
 
 
 def screened(unit: Unit, candidates: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], tuple[Rejected, ...]]:
-    """Candidates that build and whose bytecode nothing else has, and the others."""
+    """Candidates that build and whose bytecode nothing else has, and the others; mutants of the unit are neither."""
     known = {code_of({file.path: file.reference for file in unit.files}): "the reference"}
     known |= {code_of(wheat.files): wheat.id for wheat in unit.wheats}
     known |= {code_of(mutant.files): mutant.id for mutant in unit.mutants}
     kept: list[Candidate] = []
     out: list[Rejected] = []
+    counted = [mutant.files for mutant in unit.mutants]
     for candidate in candidates:
+        if files_with(unit, candidate) in counted:
+            continue
         try:
             code = code_of(files_with(unit, candidate))
         except BUILD_ERRORS as error:

@@ -1,15 +1,20 @@
 """Every correct mha.py passes both suites, every mutant fails both, and the course tests say truly what they catch."""
 
-import ast
+import csv
 import re
+from collections import Counter
 from functools import cache
 
 import pytest
 
 from grader import patches
+from grader.candidates import code_of
+from grader.operators import OPERATORS, mutations
 from tests.course import variants
 
 MUTANTS = [row["mid"] for row in variants.manifest()]
+GENERATED = [row["mid"] for row in variants.manifest() if row.get("signed_off")]
+BY_HAND = [mid for mid in MUTANTS if mid not in GENERATED]
 CORRECT = [name for name in variants.sources() if name not in MUTANTS]
 COLUMNS = ["mid", "unit", "tier", "operator", "line", "required", "public", "private"]
 
@@ -82,11 +87,17 @@ def test_correct_code_passes_the_staff_suite(name: str) -> None:
     assert len(run.passed) >= 15
 
 
-@pytest.mark.parametrize("mid", MUTANTS)
-def test_a_mutant_fails_exactly_the_course_tests_that_say_they_catch_it(mid: str) -> None:
+@pytest.mark.parametrize("mid", BY_HAND)
+def test_a_mutant_written_by_hand_fails_exactly_the_course_tests_that_say_they_catch_it(mid: str) -> None:
     catching = {name for name, said in comments().items() if mid in said["CATCHES"].split()}
     assert course_runs()[mid].failed == catching
     assert catching, "a mutant that no course test catches is none"
+
+
+@pytest.mark.parametrize("mid", GENERATED)
+def test_a_generated_mutant_fails_a_course_test_that_does_not_name_it(mid: str) -> None:
+    assert course_runs()[mid].failed - {"collection"}
+    assert not [name for name, said in comments().items() if mid in said["CATCHES"].split()]
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
@@ -94,10 +105,10 @@ def test_a_mutant_fails_the_staff_suite(mid: str) -> None:
     assert staff_runs()[mid].failed - {"collection"}
 
 
-def test_catches_lists_only_mutants_that_exist_in_order() -> None:
+def test_catches_lists_only_mutants_written_by_hand_in_order() -> None:
     for name, said in comments().items():
         listed = said["CATCHES"].split()
-        assert listed == [mid for mid in MUTANTS if mid in listed], name
+        assert listed == [mid for mid in BY_HAND if mid in listed], name
 
 
 @pytest.mark.parametrize("mid", PITFALLS)
@@ -143,8 +154,31 @@ def test_mutant_line_is_the_first_changed_line_of_the_reference() -> None:
 def test_patches_and_manifest_list_the_same_mutants_all_different() -> None:
     patches = {path.stem for path in (variants.COURSE / "mutants/L5.3").glob("*.patch")}
     assert patches == set(MUTANTS)
-    code = [ast.dump(ast.parse(source)) for source in variants.sources().values()]
+    code = [code_of({"mha.py": source.encode()}) for source in variants.sources().values()]
     assert len(set(code)) == len(code)
+
+
+def test_there_are_enough_mutants_of_every_category_to_make_the_threshold_mean_something() -> None:
+    counted = Counter(row["category"] for row in variants.manifest())
+    assert 40 <= counted.total() <= 60
+    assert min(counted.values()) >= 2, counted
+
+
+def test_generated_mutants_are_signed_off_and_are_what_their_operators_make() -> None:
+    made: dict[str, set[str]] = {operator.name: set() for operator in OPERATORS}
+    for mutation in mutations(variants.REFERENCE.read_text()):
+        made[mutation.operator.name].add(mutation.text)
+    for row in variants.manifest():
+        if row["mid"] in GENERATED:
+            assert row["signed_off"] == "yes"
+            assert variants.sources()[row["mid"]] in made[row["operator"]], row["mid"]
+
+
+def test_rejected_candidates_are_listed_with_the_reason() -> None:
+    with (variants.COURSE / "mutants/L5.3/rejected.tsv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert len(rows) > 100
+    assert all(row["operator"] and row["change"] and row["reason"] for row in rows)
 
 
 def test_hints_show_no_code_of_the_reference() -> None:

@@ -48,7 +48,7 @@ def made(unit: Unit, text: str) -> Candidate:
 def test_what_does_not_build_or_is_there_already_is_rejected(unit: Unit) -> None:
     reference, mutant = unit.files[0].reference.decode(), unit.mutants[0].files[unit.files[0].path].decode()
     other = reference.replace("x / 2", "x / 3")
-    texts = [reference + "(", reference + "# a comment\n", mutant, other, other + "\n"]
+    texts = [reference + "(", reference + "# a comment\n", mutant, mutant + "\n", other, other + "\n"]
     kept, out = screened(unit, [made(unit, text) for text in texts])
     assert [candidate.text for candidate in kept] == [other]
     assert [each.reason.split(":")[0] for each in out] == ["does not build", *["equal bytecode"] * 3]
