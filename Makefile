@@ -13,7 +13,7 @@ DATA ?= data
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup python torch engine image postgres demo serve stop test test-full check format lock fixtures service-image clean
+.PHONY: help setup python torch engine image postgres demo serve stop test test-full check bench format lock fixtures service-image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,6 +80,18 @@ lint: python
 	$(BIN)/mypy
 	$(BIN)/mypy --namespace-packages --explicit-package-bases tinyllm
 	$(BIN)/lint-imports --no-cache 2>&1 | tail -n 12
+
+bench: setup build/bench/.installed ## compare with other ways of the same work; ARGS="--variants 30" and the like
+	@echo "bench: some minutes; figures are worth what the machine is quiet"
+	$(BIN)/python -m bench $(ARGS)
+
+# mutmut and a plain pytest in an environment of their own, with the versions that the product has.
+build/bench/.installed: bench/requirements.txt $(VENV)/.installed
+	@echo "bench: installing mutmut beside the product's environment"
+	python3 -m venv build/bench
+	$(BIN)/python -m pip freeze | grep -iE '^(numpy|pytest)==' >build/bench/constraints.txt
+	build/bench/bin/python -m pip install --quiet -r bench/requirements.txt -r build/bench/constraints.txt
+	touch $@
 
 format: python ## bring the code to the house format
 	$(BIN)/ruff format .

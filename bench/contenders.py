@@ -1,0 +1,161 @@
+"""Variants and a suite arrive; for each way of running one on the other, how long it took and which variants failed."""
+
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import docker  # type: ignore[import-untyped]
+
+from bench.work import BENCH, MODULE, UNIT_PATH, Work, ask_mutmut, environment, lay, run_mutmut
+from grader import plan
+from grader.unit import Unit
+from sandbox.docker_engine import IMAGE, DockerSandbox
+from sandbox.records import Limits, Module, Run, Session
+
+JOBS = 2
+LIMITS = Limits(cpu_seconds=20, wall_seconds=120)
+
+
+@dataclass(frozen=True)
+class Took:
+    """One round of a contender: wall and CPU seconds of its processes, variants run, and those that failed."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    variants: int
+    failed: frozenset[str]
+
+    @property
+    def seconds_each(self) -> float:
+        return self.wall_seconds / self.variants
+
+
+@contextmanager
+def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[], Took]]:
+    """A session that is open, as one is when a grading comes to its mutants; variants are compiled, as by a worker."""
+    with sandbox.session(plan.preload(unit)) as session:
+        session.compile_ahead(
+            [file for file in plan.suite_files(unit, work.suite) if file.path.endswith(".py")],
+        )
+        yield lambda: run_ours(session, unit, work)
+
+
+def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = False) -> Took:
+    runs = [run_of(name, unit, work, source, to_the_end) for name, source in work.variants.items()]
+    began = time.perf_counter()
+    results = session.run(runs)
+    wall = time.perf_counter() - began
+    failed = {
+        result.run_id
+        for result in results
+        if not result.complete or any(item.outcome not in ("passed", "skipped") for item in result.record.items)
+    }
+    return Took(wall, sum(result.usage.cpu_seconds for result in results), len(runs), frozenset(failed))
+
+
+def run_of(name: str, unit: Unit, work: Work, source: bytes, to_the_end: bool) -> Run:
+    module = Module(MODULE, source, UNIT_PATH)
+    return plan.suite_run(
+        name, unit, work.suite, (module,), LIMITS, stop_at_first_failure=not to_the_end, messages=False
+    )
+
+
+def process_each(work: Work) -> Took:
+    """A pytest process for each variant, two at a time, each with a folder of its own, where only numpy and
+    pytest are installed: other plugins would make it slower."""
+    with tempfile.TemporaryDirectory() as root:
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for number in range(JOBS):
+            folders.put(lay(Path(root) / str(number), work.suite))
+
+        def run(name: str) -> bool:
+            folder = folders.get()
+            put(folder, work.variants[name])
+            command = [str(BENCH / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests"]
+            done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True)
+            folders.put(folder)
+            return done.returncode != 0
+
+        return timed(work, run)
+
+
+def put(folder: Path, source: bytes) -> None:
+    """Bytecode of the version before, of the same size and second, would be taken for that of this one."""
+    for stale in (folder / UNIT_PATH).parent.glob("__pycache__/mha.*"):
+        stale.unlink()
+    (folder / UNIT_PATH).write_bytes(source)
+
+
+def container_each(work: Work, image: str = IMAGE) -> Took:
+    """A container for each variant, from the sandbox's image, with a pytest process in it."""
+    client = docker.from_env()
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for number in range(JOBS):
+            folders.put(lay(Path(root) / str(number), work.suite))
+
+        def run(name: str) -> bool:
+            folder = folders.get()
+            put(folder, work.variants[name])
+            ended = run_container(client, image, folder)
+            folders.put(folder)
+            return ended != 0
+
+        return timed(work, run)
+
+
+def run_container(client: Any, image: str, folder: Path) -> int:
+    container = client.containers.create(
+        image,
+        entrypoint=["python3", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests"],
+        command=[],
+        working_dir="/unit",
+        volumes={str(folder): {"bind": "/unit", "mode": "ro"}},
+        environment={"PYTHONPATH": "/unit:/unit/tests", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
+        network_disabled=True,
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        tmpfs={"/tmp": ""},
+    )
+    try:
+        container.start()
+        return int(container.wait()["StatusCode"])
+    finally:
+        container.remove(force=True)
+
+
+def timed(work: Work, run: Callable[[str], bool]) -> Took:
+    before, began = children_cpu_seconds(), time.perf_counter()
+    with ThreadPoolExecutor(JOBS) as pool:
+        failed = list(pool.map(run, work.variants))
+    wall, cpu = time.perf_counter() - began, children_cpu_seconds() - before
+    names = frozenset(name for name, fails in zip(work.variants, failed, strict=True) if fails)
+    return Took(wall, cpu, len(work.variants), names)
+
+
+def mutmut(work: Work, folder: Path) -> tuple[Took, float]:
+    """Its mutants alone: what a run of all takes more than a run of the first. Also the seconds of that one."""
+    names = list(work.variants)
+    one = Work({names[0]: b""}, ())
+    start = timed(one, lambda name: run_mutmut(folder, [name], JOBS))
+    whole = timed(one, lambda name: run_mutmut(folder, names, JOBS))
+    results = ask_mutmut(folder, "results")
+    failed = frozenset(name for name in names if results[name] != 0)
+    wall = max(whole.wall_seconds - start.wall_seconds, 1e-3)
+    return Took(wall, whole.cpu_seconds - start.cpu_seconds, len(names) - 1, failed), start.wall_seconds
+
+
+def children_cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -1,0 +1,50 @@
+"""The ways of running a suite on variants agree about what fails."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import contenders, growth, work
+from grader import plan
+from grader.unit import Unit
+from grader.units import load_course
+from sandbox.process import ProcessSandbox
+
+
+@pytest.fixture(scope="module")
+def unit() -> Unit:
+    return load_course(work.ROOT / "course").units["L5.3"]
+
+
+@pytest.fixture(scope="module")
+def job(unit: Unit) -> work.Work:
+    path = unit.files[0].path
+    variants = {mutant.id: mutant.files[path] for mutant in unit.mutants[:2]}
+    return work.Work({**variants, "reference": unit.files[0].reference}, growth.suite_of(3))
+
+
+def test_ours_runs_every_variant_and_names_those_that_fail(unit: Unit, job: work.Work) -> None:
+    with ProcessSandbox().session(plan.preload(unit)) as session:
+        took = contenders.run_ours(session, unit, job)
+    assert took.variants == 3 and "reference" not in took.failed and took.seconds_each * 3 == took.wall_seconds
+
+
+def test_a_timed_contender_tells_what_failed() -> None:
+    took = contenders.timed(work.Work({"a": b"", "b": b""}, ()), lambda name: name == "b")
+    assert took.failed == {"b"} and took.variants == 2 and took.wall_seconds > 0
+
+
+def test_a_folder_holds_library_suite_and_the_variant_put_there(tmp_path: Path, job: work.Work) -> None:
+    folder = work.lay(tmp_path / "folder", job.suite)
+    stale = folder / work.UNIT_PATH
+    (stale.parent / "__pycache__").mkdir()
+    (stale.parent / "__pycache__/mha.cpython-311.pyc").write_bytes(b"old")
+    contenders.put(folder, b"x = 1\n")
+    assert (folder / work.UNIT_PATH).read_bytes() == b"x = 1\n" and (folder / "tests/test_many.py").exists()
+    assert not list(stale.parent.glob("__pycache__/mha.*"))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_suite_that_grows_has_as_many_tests(count: int) -> None:
+    [file] = growth.suite_of(count)
+    assert file.data.count(b"\ndef test_") == count
