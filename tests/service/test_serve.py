@@ -121,7 +121,7 @@ def test_a_first_start_prints_a_token_grades_survives_its_processes_and_stops_cl
     assert set(before) == set(after) == {"web", "worker"}
     assert served.stop() == 0
     assert not any(Path(f"/proc/{process}").exists() for process in after.values())
-    assert secret.encode() not in b"".join(file.read_bytes() for file in served.data.iterdir())
+    assert secret.encode() not in b"".join(file.read_bytes() for file in served.data.rglob("*") if file.is_file())
 
 
 def answers(served: Served) -> bool:
