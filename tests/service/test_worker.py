@@ -319,7 +319,7 @@ def test_a_worker_grades_what_the_engine_does_not_know_and_leaves_cleanly(quick,
     engine, grading = Engine(), FakeGrading(samples.passes)
     running = start(quick, engine, grading)
     running.until(lambda: status_of(quick, submission) == "done")
-    assert quick.get("/readyz").status_code == 200
+    running.until(lambda: quick.get("/readyz").status_code == 200)
     running.end()
     assert engine.calls == ["start", ("again", {run: 1000}), "forget", "stop", "close"]
     assert grading.closed
