@@ -60,7 +60,8 @@ class Takeover:
     attempts: int
     killed_at: float
     disturbed: bool = False  # something else was killed before it was begun again
-    seconds: float | None = None
+    freed_seconds: float | None = None  # until it was no longer the dead worker's
+    seconds: float | None = None  # until it was begun again, for which a slot must be free
 
 
 class Show:
@@ -157,6 +158,8 @@ class Show:
                 now = time.monotonic()
                 for row in connection.execute(query):
                     each = open_ones[row.id]
+                    if each.freed_seconds is None and (row.status != "running" or row.attempts > each.attempts):
+                        each.freed_seconds = now - each.killed_at
                     if row.status not in ("queued", "running") or row.attempts > each.attempts:
                         each.seconds = now - each.killed_at
 
@@ -254,6 +257,7 @@ def show(stage: Stage, options: argparse.Namespace) -> dict[str, object]:
 def summary_of(stage: Stage, acts: Show, posted: Posted, seconds: float) -> dict[str, object]:
     found = stage.ended()
     accepted = {each: found.get(each) for each in posted.accepted}
+    freed = sorted(each.freed_seconds for each in acts.takeovers if each.freed_seconds and not each.disturbed)
     quiet = sorted(each.seconds for each in acts.takeovers if each.seconds is not None and not each.disturbed)
     all_of_them = sorted(each.seconds for each in acts.takeovers if each.seconds is not None)
     return {
@@ -268,6 +272,11 @@ def summary_of(stage: Stage, acts: Show, posted: Posted, seconds: float) -> dict
         "attempts": Counter(each.attempts for each in found.values()),
         "refused": posted.refused,
         "interrupted_runs": len(acts.takeovers),
+        "freed_seconds": {
+            "undisturbed": len(freed),
+            "median": round(statistics.median(freed), 1) if freed else None,
+            "most": round(freed[-1], 1) if freed else None,
+        },
         "takeover_seconds": {
             "undisturbed": len(quiet),
             "median": round(statistics.median(quiet), 1) if quiet else None,
