@@ -34,13 +34,16 @@ from tests.samples.loading import Expected, load
 from tests.test_samples import ABOUT, COURSE, failing, seen, wanted
 
 SEED = 20260101
+MUTANTS = 12
 ROOT = FOLDER.parent.parent
 KINDS = tomllib.loads((FOLDER / "kinds.toml").read_text("utf-8"))["kind"]
 
 
 @pytest.fixture(scope="module")
 def unit() -> Unit:
-    return load_course(COURSE).units["L5.3"]
+    """With a dozen of its mutants, all required ones among them: what is hostile to one is so to all."""
+    whole = load_course(COURSE).units["L5.3"]
+    return replace(whole, mutants=whole.mutants[:MUTANTS])
 
 
 @pytest.fixture(scope="module")
