@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from grader import conclude, local, wording
+from grader import conclude, local, sandboxes, wording
 from grader.errors import OracleError, Rejected
 from grader.grade import About, Progress, fresh_seed
 from grader.grade import grade as grade_submission
@@ -27,11 +27,8 @@ from grader.submission import Upload
 from grader.text import render
 from grader.unit import Course, Unit
 from grader.units import DEFAULT_COURSE, load_course
-from sandbox.docker_engine import DockerSandbox
 from sandbox.errors import SandboxError
 from sandbox.kept import kept_in
-from sandbox.process import ProcessSandbox
-from sandbox.records import Sandbox
 
 EXIT_STATUS = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.GRADER_ERROR: 5, Verdict.REJECTED: 6}
 CLEAR_LINE = "\r\033[K"
@@ -127,7 +124,9 @@ def grade(
             with OracleProcesses() as oracle, kept_in(_cache_folder()):
                 if unit.oracle is not None:
                     oracle.start(unit.oracle)  # its imports take as long as the container's start
-                with _sandbox(kind, jobs, runtime) as sandbox:
+                if kind == "process":
+                    click.echo(wording.NOT_ISOLATED, err=True)
+                with sandboxes.opened(kind, jobs, runtime) as sandbox:
                     report = grade_submission(
                         unit, submission, sandbox=sandbox, oracle=oracle, seed=seed, about=about, progress=progress
                     )
@@ -205,16 +204,6 @@ def _existing(paths: Sequence[Path]) -> Sequence[Path]:
 def _cache_folder() -> Path:
     """Where this user's programs keep what can be made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograder"
-
-
-@contextmanager
-def _sandbox(kind: str, jobs: int, runtime: str | None) -> Iterator[Sandbox]:
-    if kind == "docker":
-        with DockerSandbox(jobs=jobs, runtime=runtime or None) as sandbox:
-            yield sandbox
-    else:
-        click.echo(wording.NOT_ISOLATED, err=True)
-        yield ProcessSandbox(jobs=jobs)
 
 
 @contextmanager

@@ -6,15 +6,14 @@ the tree.
 
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from grader import local, plan, proof
+from grader import local, plan, proof, sandboxes
 from grader.errors import Rejected
 from grader.grade import About, grade
 from grader.intake import take_in
@@ -24,8 +23,6 @@ from grader.renderings import SALTS
 from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
-from sandbox.docker_engine import DockerSandbox
-from sandbox.process import ProcessSandbox
 from sandbox.records import RunResult, Sandbox
 
 SECONDS = 3600.0
@@ -49,7 +46,7 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
     refused += [f"{each}: the course has no such unit." for each in wanted if each not in found.units and not refused]
     for text in refused:
         click.echo(text)
-    with _sandbox(kind, jobs) as sandbox:
+    with sandboxes.opened(kind, jobs) as sandbox:
         units = [found.units[each] for each in wanted if each in found.units]
         good = [_check(unit, root, sandbox) for unit in units]
     sys.exit(0 if all(good) and not refused else 1)
@@ -115,12 +112,3 @@ def staff_problems(unit: Unit, root: Path, sandbox: Sandbox) -> list[str]:
         for mutant in report.mutation.mutants
         if mutant.status not in CAUGHT
     ]
-
-
-@contextmanager
-def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
-    if kind == "docker":
-        with DockerSandbox(jobs=jobs) as sandbox:
-            yield sandbox
-    else:
-        yield ProcessSandbox(jobs=jobs)

@@ -8,14 +8,13 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from grader import local, plan, screening
+from grader import local, plan, sandboxes, screening
 from grader.candidates import Candidate, Rejected, files_with, propose, screened
 from grader.digest import digest_of
 from grader.intake import take_in
@@ -27,8 +26,6 @@ from grader.screening import Kept, Seen, Yardstick
 from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
-from sandbox.docker_engine import DockerSandbox
-from sandbox.process import ProcessSandbox
 from sandbox.records import Sandbox
 
 SECONDS = 6 * 3600.0
@@ -61,7 +58,7 @@ def generate(unit_id: str, root: Path, out: Path | None, limit: int, kind: str, 
     candidates, rejected = screened(unit, proposed)
     variants = _variants(unit, candidates)
     memory = Memory(seen or Path("build") / f"{unit_id}.jsonl", _circumstances(yardstick))
-    with _sandbox(kind, jobs) as sandbox:
+    with sandboxes.opened(kind, jobs) as sandbox:
         _run(yardstick, variants, memory, sandbox)
     found = {variant.id: memory.get(variant) for variant in variants}
     if (wrong := found[plan.REFERENCE]).failing or wrong.disagree or wrong.ending != "complete":
@@ -178,12 +175,3 @@ def summary(proposed: Sequence[Candidate], taken: Sequence[Candidate], rejected:
     for each in screening.equivalents(rejected):
         lines.append(f"a possible wheat: {each.function}, {each.operator.name}: {each.change}")
     return "\n".join(lines)
-
-
-@contextmanager
-def _sandbox(kind: str, jobs: int) -> Iterator[Sandbox]:
-    if kind == "docker":
-        with DockerSandbox(jobs=jobs) as sandbox:
-            yield sandbox
-    else:
-        yield ProcessSandbox(jobs=jobs)
