@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from grader.unit import Unit
-from service import accounts, cache, idempotency, limits, posted, pressure, submissions, wording
+from service import accounts, cache, idempotency, limits, offerings, posted, pressure, submissions, wording
 from service.accounts import Account
 from service.answers import moment
 from service.database import AWAY, reading, writing
@@ -176,7 +176,7 @@ def _store(
         # An upload takes a while: the token may have been revoked, and its student erased, since it began.
         if not accounts.hold(connection, account.id, now):
             raise token_invalid()
-        if not submissions.course_exists(connection, post.course):
+        if offerings.find(connection, post.course) is None:
             raise Problem(422, "course_unknown", wording.course_unknown(post.course))
         hit = _hit(service, connection, post, now)
         allowed = limits.check(

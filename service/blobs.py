@@ -7,7 +7,7 @@ their transaction, the former shared. (docs/decisions/0130)
 
 import hashlib
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -21,14 +21,16 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def add(connection: sa.Connection, contents: Iterable[bytes]) -> None:
-    """Store what is not there yet. Nothing of it is collected before the caller's transaction ends."""
+def add(connection: sa.Connection, contents: Sequence[bytes]) -> list[str]:
+    """Store what is not there yet; returns each digest. None is collected before the caller's transaction ends."""
     _lock(connection, "pg_advisory_xact_lock_shared")
-    for digest, data in {digest_of(data): data for data in contents}.items():
+    digests = [digest_of(data) for data in contents]
+    for digest, data in dict(zip(digests, contents, strict=True)).items():
         known = sa.select(blobs.c.digest).where(blobs.c.digest == digest)
         if connection.execute(known).first() is None:
             values = {"digest": digest, "data": zlib.compress(data), "byte_count": len(data)}
             connection.execute(insert_or_ignore(connection, blobs, values))
+    return digests
 
 
 def collect(connection: sa.Connection, digests: Collection[str] | None = None, limit: int = 1_000) -> int:

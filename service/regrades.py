@@ -11,6 +11,7 @@ from service import audit, submissions
 from service.accounts import Account
 from service.queue import Queue
 from service.runs import REGRADE, Status
+from service.runs import add as add_run
 from service.submissions import PRIORITY_CLASS, Stored
 from service.tables import results, runs, tokens
 from service.tables import submissions as submission_rows
@@ -73,22 +74,16 @@ def request(
         if not status.ended:
             raise Refused(status)
     run_id = submissions.new_id()
-    connection.execute(
-        runs.insert().values(
-            id=run_id,
-            submission=stored.id,
-            unit=stored.unit,
-            status=Status.QUEUED.value,
-            priority=REGRADE_PRIORITY,
-            queued_at=now,
-            attempts=0,
-            phase="",
-            done=0,
-            total=0,
-            kind=REGRADE,
-            requested_by=who.id,
-            reason=reason,
-        )
+    add_run(
+        connection,
+        run_id,
+        stored.id,
+        stored.unit,
+        REGRADE_PRIORITY,
+        now,
+        kind=REGRADE,
+        requested_by=who.id,
+        reason=reason,
     )
     queue.submit(connection, run_id, REGRADE_PRIORITY)
     audit.record(

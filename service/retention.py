@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from service import audit, blobs, database
 from service.database import writing
-from service.runs import Status
+from service.runs import UNFINISHED
 from service.settings import Settings
 from service.tables import idempotency, runs, submissions
 
@@ -52,9 +52,7 @@ def _sweep_submissions(engine: sa.Engine, settings: Settings, now: float) -> int
     if not settings.keep_submissions_days:
         return 0
     before = now - settings.keep_submissions_days * SECONDS_PER_DAY
-    unfinished = sa.exists().where(
-        runs.c.submission == submissions.c.id, runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
-    )
+    unfinished = sa.exists().where(runs.c.submission == submissions.c.id, UNFINISHED)
     old = sa.select(submissions.c.id).where(submissions.c.received_at < before, ~unfinished)
     total = 0
     while True:

@@ -19,7 +19,7 @@ from service.tables import outcomes, results, runs, submissions, workers
 
 ALIVE_SECONDS = 15.0  # a worker that has not written for so long counts as dead
 
-
+FIRST = "first"  # the kind of a submission's own run
 REGRADE = "regrade"  # the kind of a run that a teacher asked for
 
 
@@ -77,7 +77,7 @@ def _still(claimed: RunState) -> sa.ColumnElement[bool]:
     )
 
 
-_UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
+UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
 
 
 def find(connection: sa.Connection, run_id: str) -> RunState | None:
@@ -89,6 +89,38 @@ def waiting(connection: sa.Connection) -> dict[str, int]:
     """The runs that wait, in their order, with their priorities."""
     query = sa.select(runs.c.id, runs.c.priority).where(runs.c.status == Status.QUEUED.value)
     return {row.id: row.priority for row in connection.execute(query.order_by(runs.c.priority, runs.c.queued_at))}
+
+
+def add(
+    connection: sa.Connection,
+    run_id: str,
+    submission: str,
+    unit: str,
+    priority: int,
+    now: float,
+    *,
+    kind: str = FIRST,
+    requested_by: str | None = None,
+    reason: str = "",
+) -> None:
+    """Store a run that waits; the caller has it delivered in the same transaction."""
+    connection.execute(
+        runs.insert().values(
+            id=run_id,
+            submission=submission,
+            unit=unit,
+            status=Status.QUEUED.value,
+            priority=priority,
+            queued_at=now,
+            attempts=0,
+            phase="",
+            done=0,
+            total=0,
+            kind=kind,
+            requested_by=requested_by,
+            reason=reason,
+        )
+    )
 
 
 def claim(connection: sa.Connection, run_id: str, worker: str, now: float) -> RunState | None:

@@ -11,9 +11,10 @@ from grader.submission import IntakeNote, Submission
 from sandbox.records import File
 from service import blobs
 from service.queue import Queue
-from service.runs import Status
+from service.runs import FIRST, Status
+from service.runs import add as add_run
 from service.tables import blobs as blob_rows
-from service.tables import courses, files, runs, submissions
+from service.tables import files, runs, submissions
 
 PRIORITY_CLASS = 1000  # of a student's own submission; an unset priority would be 0 and jump the queue
 
@@ -36,10 +37,6 @@ class Stored:
 def new_id() -> str:
     """128 random bits: an id cannot be guessed, and needs no other secret."""
     return secrets.token_hex(16)
-
-
-def course_exists(connection: sa.Connection, course: str) -> bool:
-    return connection.execute(sa.select(courses.c.id).where(courses.c.id == course)).first() is not None
 
 
 def add(
@@ -87,20 +84,7 @@ def add(
         )
     )
     _add_files(connection, stored.id, submission)
-    connection.execute(
-        runs.insert().values(
-            id=stored.run,
-            submission=stored.id,
-            unit=stored.unit,
-            status=Status.QUEUED.value,
-            priority=priority,
-            queued_at=now,
-            attempts=0,
-            phase="",
-            done=0,
-            total=0,
-        )
-    )
+    add_run(connection, stored.run, stored.id, stored.unit, priority, now)
     if queue is not None:
         queue.submit(connection, stored.run, priority)
     return stored
@@ -146,7 +130,7 @@ def _unfinished(connection: sa.Connection, student: str | None, token: str) -> i
     query = (
         sa.select(sa.func.count())
         .select_from(runs.join(submissions, submissions.c.id == runs.c.submission))
-        .where(owner, runs.c.kind == "first", status.in_([Status.QUEUED.value, Status.RUNNING.value]))
+        .where(owner, runs.c.kind == FIRST, status.in_([Status.QUEUED.value, Status.RUNNING.value]))
     )
     return connection.execute(query).scalar_one()
 
@@ -154,12 +138,12 @@ def _unfinished(connection: sa.Connection, student: str | None, token: str) -> i
 def _add_files(connection: sa.Connection, submission_id: str, submission: Submission) -> None:
     parts: list[tuple[str, str, bytes]] = [("unit", path, data) for path, data in submission.files.items()]
     parts += [("test", file.path, file.data) for file in submission.tests]
-    blobs.add(connection, (data for _, _, data in parts))
+    digests = blobs.add(connection, [data for _, _, data in parts])
     connection.execute(
         files.insert(),
         [
-            {"submission": submission_id, "kind": kind, "path": path, "digest": blobs.digest_of(data)}
-            for kind, path, data in parts
+            {"submission": submission_id, "kind": kind, "path": path, "digest": digest}
+            for (kind, path, _), digest in zip(parts, digests, strict=True)
         ],
     )
 

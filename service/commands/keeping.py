@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from service import backup, database, retention, spreadsheet, submissions, wording
+from service import backup, database, offerings, retention, spreadsheet, wording
 from service.commands.connected import connected, data_option, usage_errors
 from service.schedules import DEFAULT_COURSE
 from service.settings import from_environment
@@ -60,7 +60,7 @@ def sweep(data: Path | None) -> None:
 def export(file: Path, course_id: str, data: Path | None) -> None:
     """Write the grades of a course to FILE, a CSV that spreadsheets open safely."""
     with usage_errors(), connected(data) as (_, engine), database.reading(engine) as connection:
-        if not submissions.course_exists(connection, course_id):
+        if offerings.find(connection, course_id) is None:
             raise click.ClickException(wording.course_unknown(course_id))
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         # With its mark a spreadsheet knows it for UTF-8.
