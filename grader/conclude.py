@@ -10,7 +10,6 @@ from grader.report import (
     ContractPart,
     CourseTestsPart,
     EnvironmentPart,
-    IntakeEntry,
     Integrity,
     OraclePart,
     Problem,
@@ -19,6 +18,7 @@ from grader.report import (
     SubmissionPart,
     Timing,
     Verdict,
+    intake_entries,
 )
 from grader.seen import About, Seen
 from grader.student_part import student_tests
@@ -63,7 +63,7 @@ def report(
         score=round(score, 6),
         reasons=found if found else (Reason(code="passed", message=wording.PASSED),),
         next_step=reasons.next_step(contract_part, course, tests, mutants, found),
-        intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in submission.notes),
+        intake=intake_entries(submission.notes),
         contract=contract_part,
         course_tests=course,
         oracle=oracle,

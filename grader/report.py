@@ -4,11 +4,14 @@ Every part is frozen and allows no unknown field. Numbers are finite: NaN and In
 never reach JSON. Parts that do not exist for a submission (it was rejected, or we failed) are null.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from grader.submission import IntakeNote
 
 SCHEMA: Literal["autograder.report/1"] = "autograder.report/1"
 
@@ -68,6 +71,11 @@ class IntakeEntry(Part):
     action: str
     path: str
     message: str
+
+
+def intake_entries(notes: Iterable[IntakeNote]) -> tuple[IntakeEntry, ...]:
+    """What intake did, as it is told."""
+    return tuple(IntakeEntry(action=note.action, path=note.path, message=note.message) for note in notes)
 
 
 class Problem(Part):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from grader.report import IntakeEntry, Verdict
+from grader.report import IntakeEntry, Verdict, intake_entries
 from grader.unit import Unit
 from service import audit, links, regrades, runs
 from service.places import Place
@@ -312,7 +312,7 @@ def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: 
         attempts_left=attempts_left,
         quarantined=run.quarantined,
         links=links_of(stored.id),
-        intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
+        intake=intake_entries(stored.notes),
     )
 
 
@@ -327,7 +327,7 @@ def taken_in(stored: Stored) -> SubmissionAnswer:
         progress=None,
         attempts_left=None,
         links=links_of(stored.id),
-        intake=tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
+        intake=intake_entries(stored.notes),
     )
 
 

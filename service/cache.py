@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from grader.digest import digest_of
-from grader.report import CachedPart, IntakeEntry, Report, SubmissionPart, Timing, Verdict
+from grader.report import CachedPart, Report, SubmissionPart, Timing, Verdict, intake_entries
 from service import runs
 from service.answers import moment
 from service.database import insert_or_ignore
@@ -71,7 +71,7 @@ def copy(hit: Hit, stored: Stored, queued_seconds: float = 0.0) -> Report:
                 received_at=moment(stored.received_at),
                 digest=stored.digest,
             ),
-            "intake": tuple(IntakeEntry(action=n.action, path=n.path, message=n.message) for n in stored.notes),
+            "intake": intake_entries(stored.notes),
             "timing": Timing(queued=round(queued_seconds, 4), phases={}, total=round(queued_seconds, 4)),
             "cached": CachedPart(graded_at=moment(hit.graded_at)),
         }

@@ -13,6 +13,7 @@ from service.problems import Problem
 from service.upload import Form
 
 NAME_CHARS = 128
+STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
 TEXT_FIELDS = ("student", "course", "receipt")
 DEFAULT_COURSE = "default"
 

@@ -5,13 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from service import answers, audit
+from service import answers, audit, links
 from service.accounts import Role
 from service.database import reading
 from service.dependencies import Served, Teacher
-from service.posted import NAME_CHARS
+from service.posted import NAME_CHARS, STORABLE
 from service.problems import documented
-from service.routes.classes import STORABLE
 
 router = APIRouter()
 
@@ -55,8 +54,7 @@ def audit_log(
     )
     with reading(service.engine) as connection:
         found, last = audit.page(connection, wanted, limit, before)
-    following = request.url.include_query_params(before=last) if last is not None else None
     return answers.AuditPage(
         entries=tuple(answers.audit_entry(entry) for entry in found),
-        next=f"{following.path}?{following.query}" if following else None,
+        next=links.next_page(request, before=last),
     )

@@ -5,15 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from grader.report import Verdict
-from service import answers, listing, runs, wording
+from service import answers, links, listing, runs, wording
 from service.database import reading
 from service.dependencies import Served, Teacher, Wanted
-from service.posted import NAME_CHARS
+from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
 router = APIRouter()
-
-STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
 
 
 @router.get(
@@ -41,8 +39,7 @@ def class_submissions(
             found, key = listing.page(connection, wanted, sort, limit, after)
     except listing.BadCursor as error:
         raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
-    following = request.url.include_query_params(after=key) if key else None
-    return answers.SubmissionPage(submissions=found, next=f"{following.path}?{following.query}" if following else None)
+    return answers.SubmissionPage(submissions=found, next=links.next_page(request, after=key))
 
 
 @router.get(

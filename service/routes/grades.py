@@ -10,18 +10,17 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from grader.report import Verdict
-from service import grades, offerings, schedules, walltime, wording
+from service import grades, links, offerings, schedules, walltime, wording
 from service.answers import Share
 from service.database import reading
 from service.dependencies import Caller, GradesReader, Served, Wanted
 from service.grades import Grade, View
 from service.offerings import Offering
-from service.posted import NAME_CHARS
+from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
 router = APIRouter(tags=["grades"])
 
-STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
 MOST_STUDENTS = 10_000
 
 InCourse = Annotated[str, Query(pattern=schedules.COURSE_ID)]
@@ -81,12 +80,11 @@ def class_grades(
     with reading(service.engine) as connection:
         offering = _offering(connection, course)
         found, last = grades.of_class(connection, course, unit.id, view, after, limit)
-    following = request.url.include_query_params(after=last) if last is not None else None
     return GradePage(
         course=course,
         unit=unit.id,
         grades=tuple(_shown(each, offering) for each in found),
-        next=f"{following.path}?{following.query}" if following is not None else None,
+        next=links.next_page(request, after=last),
     )
 
 
