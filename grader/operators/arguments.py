@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from grader.operators.operator import Operator, becomes, never
-from grader.operators.source import Edits, Function, Source, called, own_attribute, parameters
+from grader.operators.source import Edits, Function, Source, called, handed, own_attribute, parameters
 
 
 def drop_keyword(source: Source) -> Iterator[Edits]:
@@ -46,7 +46,7 @@ def flip_flag(source: Source) -> Iterator[Edits]:
     for node in source.nodes:
         values: list[ast.expr | None] = []
         if isinstance(node, ast.Call):
-            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            values = [*handed(node)]
         elif isinstance(node, Function):
             values = [*node.args.defaults, *node.args.kw_defaults]
         for value in values:

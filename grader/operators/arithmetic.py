@@ -34,19 +34,19 @@ def replace_arithmetic(source: Source) -> Iterator[Edits]:
 
 def drop_term(source: Source) -> Iterator[Edits]:
     """Of a sum or difference, one of the two."""
-    for node in _binary(source):
-        if isinstance(node.op, ast.Add | ast.Sub):
-            yield source.replace(node, source.operand(node.left))
-            if isinstance(node.op, ast.Add):
-                yield source.replace(node, source.operand(node.right))
+    return _one_side(source, either=ast.Add, left_only=ast.Sub)
 
 
 def drop_factor(source: Source) -> Iterator[Edits]:
     """Of a product or quotient, one of the two; never the 1 of 1 / x, which would leave nothing."""
+    return _one_side(source, either=ast.Mult, left_only=ast.Div)
+
+
+def _one_side(source: Source, either: type[ast.operator], left_only: type[ast.operator]) -> Iterator[Edits]:
     for node in _binary(source):
-        if isinstance(node.op, ast.Mult | ast.Div):
+        if isinstance(node.op, (either, left_only)):
             yield source.replace(node, source.operand(node.left))
-            if isinstance(node.op, ast.Mult):
+            if isinstance(node.op, either):
                 yield source.replace(node, source.operand(node.right))
 
 

@@ -219,6 +219,11 @@ def called(node: ast.AST) -> str:
     return ""
 
 
+def handed(call: ast.Call) -> tuple[ast.expr, ...]:
+    """The values of a call's arguments, those given by name last."""
+    return (*call.args, *(keyword.value for keyword in call.keywords))
+
+
 def of_numpy(node: ast.AST) -> bool:
     """np.something, called or not."""
     match node:

@@ -5,7 +5,17 @@ import re
 from collections.abc import Iterator
 
 from grader.operators.operator import Operator, becomes, never
-from grader.operators.source import Edits, Function, Source, called, is_check, of_numpy, own_attribute, parameters
+from grader.operators.source import (
+    Edits,
+    Function,
+    Source,
+    called,
+    handed,
+    is_check,
+    of_numpy,
+    own_attribute,
+    parameters,
+)
 
 RATE = re.compile(r"(^|_)(dropout|drop|rate|p)($|_p$)")
 NARROWER = {"float64": "float32", "float32": "float16", "int64": "int32"}
@@ -123,19 +133,22 @@ def without_bias(source: Source) -> Iterator[Edits]:
 
 def invert_mask(source: Source) -> Iterator[Edits]:
     """True and False are exchanged in a mask that is handed on."""
-    for node in source.nodes:
-        if isinstance(node, ast.Call):
-            for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                if isinstance(value, ast.Name) and "mask" in value.id and not of_numpy(node):
-                    yield source.replace(value, f"None if {value.id} is None else ~{value.id}")
+    for mask in _handed_on(source):
+        yield source.replace(mask, f"None if {mask.id} is None else ~{mask.id}")
 
 
 def no_mask(source: Source) -> Iterator[Edits]:
+    for mask in _handed_on(source):
+        yield source.replace(mask, "None")
+
+
+def _handed_on(source: Source) -> Iterator[ast.Name]:
+    """Masks that are arguments of a call, though not of numpy's."""
     for node in source.nodes:
-        if isinstance(node, ast.Call):
-            for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                if isinstance(value, ast.Name) and "mask" in value.id and not of_numpy(node):
-                    yield source.replace(value, "None")
+        if isinstance(node, ast.Call) and not of_numpy(node):
+            for value in handed(node):
+                if isinstance(value, ast.Name) and "mask" in value.id:
+                    yield value
 
 
 def other_triangle(source: Source) -> Iterator[Edits]:
