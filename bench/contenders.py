@@ -72,20 +72,36 @@ def run_of(name: str, unit: Unit, work: Work, source: bytes, to_the_end: bool) -
 def process_each(work: Work) -> Took:
     """A pytest process for each variant, two at a time, each with a folder of its own, where only numpy and
     pytest are installed: other plugins would make it slower."""
+
+    def run(folder: Path) -> int:
+        command = [str(BENCH / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests"]
+        return subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True).returncode
+
+    return in_folders(work, run)
+
+
+def container_each(work: Work, image: str = IMAGE) -> Took:
+    """A container for each variant, from the sandbox's image, with a pytest process in it."""
+    client = docker.from_env()
+    return in_folders(work, lambda folder: run_container(client, image, folder))
+
+
+def in_folders(work: Work, run: Callable[[Path], int]) -> Took:
+    """Every variant in turn in a folder with the suite, of which there are as many as jobs; `run` returns a status."""
     with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)  # a container's user reads it too
         folders: SimpleQueue[Path] = SimpleQueue()
         for number in range(JOBS):
             folders.put(lay(Path(root) / str(number), work.suite))
 
-        def run(name: str) -> bool:
+        def fails(name: str) -> bool:
             folder = folders.get()
             put(folder, work.variants[name])
-            command = [str(BENCH / "python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests"]
-            done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True)
+            status = run(folder)
             folders.put(folder)
-            return done.returncode != 0
+            return status != 0
 
-        return timed(work, run)
+        return timed(work, fails)
 
 
 def put(folder: Path, source: bytes) -> None:
@@ -93,25 +109,6 @@ def put(folder: Path, source: bytes) -> None:
     for stale in (folder / UNIT_PATH).parent.glob("__pycache__/mha.*"):
         stale.unlink()
     (folder / UNIT_PATH).write_bytes(source)
-
-
-def container_each(work: Work, image: str = IMAGE) -> Took:
-    """A container for each variant, from the sandbox's image, with a pytest process in it."""
-    client = docker.from_env()
-    with tempfile.TemporaryDirectory() as root:
-        os.chmod(root, 0o755)
-        folders: SimpleQueue[Path] = SimpleQueue()
-        for number in range(JOBS):
-            folders.put(lay(Path(root) / str(number), work.suite))
-
-        def run(name: str) -> bool:
-            folder = folders.get()
-            put(folder, work.variants[name])
-            ended = run_container(client, image, folder)
-            folders.put(folder)
-            return ended != 0
-
-        return timed(work, run)
 
 
 def run_container(client: Any, image: str, folder: Path) -> int:
