@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from service.accounts import Role
 from service.settings import Settings
 from service.tables import results, runs, submissions
 from tests.service import samples
+from tests.service.ports import free_port
 from tests.service.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ class Night:
     grading_seconds: float
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     memory: dict[int, list[int]] = field(default_factory=dict)
-    port: int = field(default_factory=lambda: _free_port())
+    port: int = field(default_factory=free_port)
 
     def start(self) -> None:
         environment = {
@@ -177,13 +177,6 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
     }
     engine.dispose()
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _tokens(engine: sa.Engine, students: int) -> list[str]:

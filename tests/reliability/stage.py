@@ -6,7 +6,6 @@ They grade a small unit in the process sandbox (or in Docker), by the product's 
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from service import accounts, database, dbos_queue
 from service.settings import Settings
 from service.tables import results, runs, submissions, workers
 from tests.grader import small_course
+from tests.service.ports import free_port
 from tests.service.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
@@ -66,9 +66,7 @@ class Stage:
     def __init__(self, folder: Path, postgres: Postgres | None, **settings: object) -> None:
         self.folder = folder
         self.postgres = postgres
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.settings = Settings(
             data=folder / "data",
             course=small_course.write_course(folder),

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import sqlalchemy as sa
 from service import accounts, database, tables
 from service.settings import Settings
 from tests.service import samples
+from tests.service.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60.0
@@ -34,9 +34,7 @@ class Processes:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         settings = Settings(data=data, course=ROOT / "course")
         database.migrate(settings)
         self.engine = database.open_engine(settings.url)

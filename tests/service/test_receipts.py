@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from service.queue import FakeQueue
 from service.receipts import BadReceipt, Receipt, Signer
 from service.settings import Settings, to_environment
 from tests.service import samples
+from tests.service.ports import free_port
 from tests.service.postgres import Postgres
 
 PATH = "/v1/units/L0.0/submissions"
@@ -274,12 +274,6 @@ def test_a_server_that_stops_and_starts_again_loses_no_time_of_receipt(tmp_path,
         bench.engine.dispose()
     finally:
         server.close()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def answered(send):

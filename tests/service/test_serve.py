@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import httpx
 import pytest
 
 from tests.grader import small_course
+from tests.service.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 120.0
@@ -29,9 +29,7 @@ class Served:
     """A running `autograder serve` and a client with its administrator's token."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.data = folder / "data"
         course = small_course.write_course(folder)
         self.command = [
