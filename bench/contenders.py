@@ -43,9 +43,7 @@ class Took:
 def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[], Took]]:
     """A session that is open, as one is when a grading comes to its mutants; variants are compiled, as by a worker."""
     with sandbox.session(plan.preload(unit)) as session:
-        session.compile_ahead(
-            [file for file in plan.suite_files(unit, work.suite) if file.path.endswith(".py")],
-        )
+        session.prepare([plan.student_suite(unit, work.suite).code])
         yield lambda: run_ours(session, unit, work)
 
 

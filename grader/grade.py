@@ -77,7 +77,7 @@ def grade(
             session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
         if stop is not None:
             stop.when_told(session.cancel)
-        session.compile_ahead(plan.compiled_ahead(unit, submission))
+        session.prepare(plan.suites(unit, submission))
         runner = Runner(session, seed, progress)
         own = None
         if drawn is not None:

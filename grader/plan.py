@@ -5,7 +5,7 @@ Nothing here runs anything: every function is pure, and what is random comes fro
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import cycle
 from random import Random
@@ -13,7 +13,7 @@ from random import Random
 from grader.renderings import SALTS, rendered
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
-from sandbox.records import Drive, File, Limits, Module, Run, Suite, function_of
+from sandbox.records import Drive, File, Limits, Module, Run, Suite, SuiteCode, function_of
 
 SUITE_ROOT = "suite"
 REFERENCE = "reference"
@@ -63,10 +63,9 @@ def preload(unit: Unit) -> tuple[Module, ...]:
     return tuple(_module(name, source, visible=False) for name, source in unit.companions.items())
 
 
-def compiled_ahead(unit: Unit, submission: Submission) -> tuple[File, ...]:
-    """The Python files that runs will consist of, as they will lie: the student's tests, the course's, helpers."""
-    files = (*suite_files(unit, submission.tests), *unit.test_files)
-    return tuple(file for file in dict.fromkeys(files) if file.path.endswith(".py"))
+def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
+    """The suites that runs will be of, most of them of the first: the student's, and the course's."""
+    return tuple(suite.code for suite in (student_suite(unit, submission.tests), course_suite(unit)))
 
 
 def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
@@ -187,15 +186,14 @@ def smoke_first(unit: Unit) -> tuple[CourseTest, ...]:
 
 def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: CourseTest) -> Run:
     """One course test in a process of its own, so that its deadline and what it breaks are its own."""
-    suite = Suite(
-        files=with_course_files(unit, unit.test_files),
-        root=SUITE_ROOT,
-        only=(f"{test.path}::{test.name}",),
-        path_dirs=("lib",),
-        environment=environment(),
-    )
     limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
-    return Run(run_id, suite, modules, limits)
+    return Run(run_id, replace(course_suite(unit), only=(f"{test.path}::{test.name}",)), modules, limits)
+
+
+def course_suite(unit: Unit) -> Suite:
+    """All course tests of a unit."""
+    files = with_course_files(unit, unit.test_files)
+    return Suite(files, SUITE_ROOT, path_dirs=("lib",), environment=environment())
 
 
 def oracle_seed(seed: int) -> int:
@@ -225,17 +223,21 @@ def suite_run(
     messages: bool = True,
 ) -> Run:
     """The student's suite against one version of the unit."""
-    suite = Suite(
-        files=with_course_files(unit, suite_files(unit, tests)),
-        root=SUITE_ROOT,
+    suite = replace(
+        student_suite(unit, tests),
         only=tuple(only),
         skip=tuple(skip),
-        path_dirs=(SUITE_ROOT, "lib"),  # the suite's folder too: tests may import each other by path
-        environment=environment(),
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
     )
     return Run(run_id, suite, modules, limits)
+
+
+def student_suite(unit: Unit, tests: Iterable[File]) -> Suite:
+    """All tests of a student."""
+    files = with_course_files(unit, suite_files(unit, tests))
+    # The suite's folder is a path too: tests may import each other by it.
+    return Suite(files, SUITE_ROOT, path_dirs=(SUITE_ROOT, "lib"), environment=environment())
 
 
 def suite_files(unit: Unit, tests: Iterable[File]) -> tuple[File, ...]:

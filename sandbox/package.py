@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from sandbox.inside import modules as modules_inside
 from sandbox.inside.modules import Source, compiled
 from sandbox.kept import made_once
-from sandbox.records import Drive, File, Module, Run, Suite
+from sandbox.records import Drive, File, Module, Run, Suite, SuiteCode
 from sandbox.wire import encode
 
 COMPILER = Path(modules_inside.__file__).read_bytes()
@@ -61,9 +61,18 @@ def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
     return encode({"modules": packed.descriptions}, packed.data)
 
 
-def package_of_files(files: Sequence[File]) -> bytes:
-    """For the template, which compiles them."""
-    return encode({"files": [[file.path, len(file.data)] for file in files]}, joined(files))
+def package_of_suites(suites: Sequence[SuiteCode]) -> bytes:
+    """For the template. Raises ValueError for a path that leaves the run's directory."""
+    files = [file for suite in suites for file in suite.files]
+    for file in files:
+        check_path(file.path)
+    header = {
+        "suites": [
+            {"path_dirs": list(suite.path_dirs), "files": [[file.path, len(file.data)] for file in suite.files]}
+            for suite in suites
+        ]
+    }
+    return encode(header, joined(files))
 
 
 class Modules:

@@ -73,6 +73,19 @@ class Suite:
     messages: bool = True
     """record what failing tests said; off is faster"""
 
+    @property
+    def code(self) -> "SuiteCode":
+        return SuiteCode(tuple(file for file in self.files if file.path.endswith(".py")), self.root, self.path_dirs)
+
+
+@dataclass(frozen=True)
+class SuiteCode:
+    """What decides how a suite is collected: its Python files, and where they are looked for."""
+
+    files: tuple[File, ...]
+    root: str
+    path_dirs: tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -277,8 +290,11 @@ class Session(Protocol):
         """
         ...
 
-    def compile_ahead(self, files: Sequence[File]) -> None:
-        """Have source files compiled that suites will consist of, while other things are done. Saves only time."""
+    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+        """Have suites compiled that runs will be of, and collected if importing them only defines. Saves only time.
+
+        Between batches only.
+        """
         ...
 
     def cancel(self) -> None:
@@ -329,7 +345,7 @@ class FakeSession:
             on_result(results[-1])
         return tuple(results)
 
-    def compile_ahead(self, files: Sequence[File]) -> None:
+    def prepare(self, suites: Sequence[SuiteCode]) -> None:
         pass
 
     def cancel(self) -> None:

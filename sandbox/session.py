@@ -16,7 +16,19 @@ from sandbox.decode import decode_record
 from sandbox.ending import Evidence, ending_of
 from sandbox.errors import EngineFailed, SandboxError
 from sandbox.package import package_of
-from sandbox.records import Drive, Ending, EndingKind, Environment, File, Module, Run, RunResult, Stream, Usage
+from sandbox.records import (
+    Drive,
+    Ending,
+    EndingKind,
+    Environment,
+    Module,
+    Run,
+    RunResult,
+    Stream,
+    Suite,
+    SuiteCode,
+    Usage,
+)
 from sandbox.station import Loss, Lost, Station
 from sandbox.wire import Header, WireError, expect
 
@@ -61,7 +73,7 @@ class StationSession:
         self._cancelled = False
         self._seq = count(1)
         self._station: Station | None = None
-        self._ahead: tuple[File, ...] = ()
+        self._suites: tuple[SuiteCode, ...] = ()
         self.environment = environment(self._ready_station())
 
     def run(
@@ -71,10 +83,10 @@ class StationSession:
     ) -> tuple[RunResult, ...]:
         return Batch(self, runs, on_result).make()
 
-    def compile_ahead(self, files: Sequence[File]) -> None:
-        self._ahead = tuple(files)
+    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+        self._suites = tuple(suites)
         try:
-            self._ready_station().compile_ahead(self._ahead)
+            self._ready_station().prepare(self._suites)
         except Lost as error:  # the next one is told as it is opened
             LOG.warning("lost a sandbox between runs: %s; %s", error, self.lose_station().text)
 
@@ -96,8 +108,14 @@ class StationSession:
         seq, station = next(self._seq), self._ready_station()
         package = package_of(run, self.environment.python)
         left = max(0.0, self.left_seconds())
-        station.send("run", package, seq=seq, limits=asdict(run.limits), deadline_seconds=left)
+        limits, suite = asdict(run.limits), self._number_of(run)
+        station.send("run", package, seq=seq, suite=suite, limits=limits, deadline_seconds=left)
         return seq
+
+    def _number_of(self, run: Run) -> int:
+        """Of the prepared suite it is of, or -1."""
+        code = run.task.code if isinstance(run.task, Suite) else None
+        return next((number for number, suite in enumerate(self._suites) if suite == code), -1)
 
     def begins(self, flight: Flight, run: Run) -> None:
         """Note that a run has a place from now on."""
@@ -121,8 +139,8 @@ class StationSession:
                 try:
                     if self._preload:
                         self._station.preload(self._preload)
-                    if self._ahead:
-                        self._station.compile_ahead(self._ahead)
+                    if self._suites:
+                        self._station.prepare(self._suites)
                     break
                 except Lost as error:
                     loss = self.lose_station()

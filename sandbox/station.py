@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.errors import EngineFailed
-from sandbox.package import package_of_files, package_of_modules
-from sandbox.records import File, Module
+from sandbox.package import package_of_modules, package_of_suites
+from sandbox.records import Module, SuiteCode
 from sandbox.wire import Frames, Header, WireError, encode, expect, source_digest
 
 SOURCES = source_digest(Path(__file__).parent)
@@ -88,9 +88,9 @@ class Station:
         if error := expect(header, error=str)["error"]:
             raise EngineFailed(f"a trusted module cannot be imported in the sandbox: {error}")
 
-    def compile_ahead(self, files: Sequence[File]) -> None:
-        """Have files compiled that runs will lay; it goes on beside whatever follows."""
-        self.send("compile", package_of_files(files))
+    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+        """Have suites made ready; runs that are sent meanwhile wait for it."""
+        self.send("prepare", package_of_suites(suites))
 
     def send(self, frame: str, body: bytes, **fields: object) -> None:
         data = encode({"frame": frame, "nonce": self._nonce, **fields}, body)

@@ -7,10 +7,12 @@ The protocol, over the supervisor's stdin and stdout:
     host -> supervisor                                  supervisor -> host
     open    {nonce, uid_index}                          ready     {nonce, sources, python, numpy, pytest, hypothesis}
     preload {nonce}            body: a package          preloaded {nonce, error}
-    compile {nonce}            body: files              (nothing)
-    run     {nonce, seq, limits, deadline_seconds}      result    {nonce, seq, ...}  body: record, stdout, stderr
+    prepare {nonce}            body: suites             (nothing)
+    run     {nonce, seq, suite, limits,                 result    {nonce, seq, ...}  body: record, stdout, stderr
+             deadline_seconds}
                                body: a package
 
+`suite` is the number of the prepared suite that a run is of, or -1.
 A package is a frame again, which the supervisor passes on unread: what a child is to run, for the child alone.
 A run's record (lines of JSON, or of a drive frames) the supervisor does not read either; `decode.py` and `answers.py`
 do, on the host.

@@ -145,7 +145,9 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
     laid_conftests = [f"{directory}/{path}" for path, _ in header["files"] if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
-    prepare_process(directory, suite["environment"], suite["path_dirs"])
+    prepare_process(directory, suite["environment"])
+    if not prepared.complete():
+        sys.path += [f"{directory}/{path}" for path in suite["path_dirs"]]
     if not suite["messages"]:
         hypothesis.settings.load_profile("autograder-brief")
     task = Task(
@@ -178,15 +180,14 @@ def run_calls(drive: Header, calls: Calls, finder: MemoryFinder, directory: str)
     return 0
 
 
-def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = (), path_dirs: Sequence[str] = ()) -> None:
-    """The environment, paths and generators that every run starts with."""
+def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = ()) -> None:
+    """The environment and generators that every run starts with."""
     environment = {name: value.replace("{dir}", directory) for name, value in variables}
     own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     kept = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
     os.environ.clear()
     os.environ.update({**kept, **own, **environment})
     tempfile.tempdir = None
-    sys.path += [f"{directory}/{path}" for path in path_dirs]
     random.seed(0)
     numpy.random.seed(0)
 

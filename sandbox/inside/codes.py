@@ -1,7 +1,8 @@
 """Files that runs will lay come in before there are runs; when a run imports one, its code is there already.
 
-Only compiling is done ahead, in a fork that executes none of it: modules are made, and tests collected, afresh in
-every run (decision 0155). Code is found by path and bytes, so a file that a run writes or changes is compiled as ever.
+Compiling is done in a fork that executes none of it (decision 0155). Code is found by path and bytes, so a file that a
+run writes or changes is compiled as ever. Of an inert suite (`inert.py`) two codes of each file are made: of its
+imports that must wait for the run, and of everything else.
 """
 
 import _imp
@@ -14,7 +15,9 @@ import marshal
 import os
 import resource
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from types import CodeType
@@ -23,11 +26,35 @@ from typing import Any
 import pytest
 from _pytest.assertion import rewrite
 
+from sandbox.inside.inert import imported_here, waiting_of
+
 Key = tuple[str, bytes]
 """Where a file lies, and the digest of its bytes."""
 
 COMPILE_SECONDS = 5
 COMPILE_BYTES = 512 << 20
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The files of a suite as code, by path; of those that do not compile without a word there is none.
+
+    `early` and `late` are None unless the suite is inert: then the code that is executed before the fork, and that of
+    the imports which wait for the run.
+    """
+
+    digests: Mapping[str, bytes]
+    whole: Mapping[str, CodeType]
+    early: Mapping[str, CodeType] | None = None
+    late: Mapping[str, CodeType] | None = None
+
+    def to_bytes(self) -> bytes:
+        parts: Any = (self.digests, self.whole, self.early, self.late)
+        return marshal.dumps(parts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Compiled":
+        return cls(*marshal.loads(data))
 
 
 class Codes:
@@ -36,13 +63,20 @@ class Codes:
     def __init__(self) -> None:
         self._known: dict[Key, CodeType] = {}
 
-    def know(self, compiled: bytes, directories: Sequence[str]) -> None:
-        """Keep what `compile_ahead` made, for each directory that runs lie in."""
+    def know(self, compiled: Compiled, directories: Sequence[str]) -> None:
+        """Keep what was compiled, for each directory that runs lie in."""
         for directory in directories:
-            for path, digest, code in marshal.loads(compiled):
-                place = f"{directory}/{path}"
-                _imp._fix_co_filename(code, place)  # type: ignore[attr-defined]
-                self._known[place, digest] = code
+            self._known |= placed(compiled.whole, compiled.digests, directory)
+
+    @contextmanager
+    def early(self, compiled: Compiled, directory: str) -> Iterator[None]:
+        """Find instead of whole files what is executed of them before the fork."""
+        known = self._known
+        self._known = {**known, **placed(compiled.early or {}, compiled.digests, directory)}
+        try:
+            yield
+        finally:
+            self._known = known
 
     def find(self, place: str, source: bytes) -> CodeType | None:
         return self._known.get((place, hashlib.sha256(source).digest()))
@@ -70,22 +104,45 @@ def is_rewritten(name: str) -> bool:
     return name == "conftest.py" or fnmatch(name, "test_*.py") or fnmatch(name, "*_test.py")
 
 
-def compile_ahead(files: Iterable[tuple[str, bytes]], config: pytest.Config) -> bytes:
-    """The code of the files that compile without a word, with path and digest; `Codes.know` reads it."""
-    made = []
-    for path, source in files:
+def placed(codes: Mapping[str, CodeType], digests: Mapping[str, bytes], directory: str) -> dict[Key, CodeType]:
+    """The codes as of files that lie in a directory. Each has one place, so a second directory needs copies."""
+    found = {}
+    for path, code in marshal.loads(marshal.dumps(dict(codes))).items():
+        place = f"{directory}/{path}"
+        _imp._fix_co_filename(code, place)  # type: ignore[attr-defined]
+        found[place, digests[path]] = code
+    return found
+
+
+def compile_ahead(files: Mapping[str, bytes], path_dirs: Sequence[str], config: pytest.Config) -> Compiled:
+    """A suite's files, by path, as code; imports are looked up in `path_dirs`."""
+    trees, whole = {}, {}
+    for path, source in files.items():
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("error")  # whoever imports it shall see the warning: it is compiled again
-            made.append((path, hashlib.sha256(source).digest(), compiled(path, source, config)))
-    return marshal.dumps(made)
+            tree = ast.parse(source, filename=path)
+            whole[path] = compiled(path, source, ast.parse(source, filename=path), config)
+            trees[path] = tree
+    digests = {path: hashlib.sha256(files[path]).digest() for path in whole}
+    waiting = waiting_of(trees, path_dirs, imported_here()) if len(trees) == len(files) else None
+    if waiting is None:
+        return Compiled(digests, whole)
+    early = {path: compiled(path, files[path], tree, config, waiting[path]) for path, tree in trees.items()}
+    late = {
+        path: compile(ast.Module(statements, type_ignores=[]), path, "exec", dont_inherit=True)
+        for path, statements in waiting.items()
+        if statements
+    }
+    return Compiled(digests, whole, early, late)
 
 
-def compiled(path: str, source: bytes, config: pytest.Config) -> CodeType:
-    """As pytest and importlib compile it."""
-    if not is_rewritten(PurePosixPath(path).name):
-        return compile(source, path, "exec", dont_inherit=True)
-    tree = ast.parse(source, filename=path)
-    rewrite.rewrite_asserts(tree, source, path, config)
+def compiled(
+    path: str, source: bytes, tree: ast.Module, config: pytest.Config, without: Sequence[ast.stmt] = ()
+) -> CodeType:
+    """As pytest and importlib compile it, but for some statements at its top level."""
+    if is_rewritten(PurePosixPath(path).name):
+        rewrite.rewrite_asserts(tree, source, path, config)
+    tree.body = [node for node in tree.body if node not in without]
     return compile(tree, path, "exec", dont_inherit=True)
 
 

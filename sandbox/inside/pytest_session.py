@@ -1,4 +1,5 @@
-"""A pytest session cut in two: all that does not depend on the suite is done before the fork, the rest in the run.
+"""A pytest session cut in two: all that does not depend on the suite is done before the fork, the rest in the run. An
+inert suite (`inert.py`) is also collected before it.
 
 Making a configuration and registering pytest's plugins costs more than most suites (decision 0033). A prepared session
 belongs to one directory, so the template prepares one for each slot. It uses pytest's insides; the version is pinned.
@@ -8,15 +9,17 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, ModuleType
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from _pytest.config import _prepareconfig
 from _pytest.main import Session
 
-from sandbox.inside.recorder import Recorder
+from sandbox.inside.recorder import Place, Recorder, Task
 
 ROOT = "suite"
 EARLY_HOOKS = (
@@ -38,22 +41,22 @@ UNUSED_PLUGINS = (  # not junitxml and doctest: suites may ask for their fixture
 
 
 class PreparedSession:
-    """A session of the suite in `directory`/suite, up to the moment before collection."""
+    """A session of the suite in `directory`/suite, up to the moment before collection; or, of an inert suite, up to
+    the moment after it."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.root = f"{directory}/{ROOT}"
         self.recorder = Recorder()
+        self._collected: Collected | None = None
         hooks = set(map(id, sys.meta_path))
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
         try:
             self.config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache()])
             self.config._do_configure()
-            self._session: Session = Session.from_config(self.config)
-            self._session.exitstatus = pytest.ExitCode.OK
-            self.config.hook.pytest_sessionstart(session=self._session)
-            self.config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
+            self._plugins = set(self.config.pluginmanager.get_plugins())
+            self._start()
         finally:
             os.chdir("/")
             shutil.rmtree(directory)
@@ -62,9 +65,61 @@ class PreparedSession:
             assert isinstance(hook, AssertionRewritingHook)
             sys.meta_path.remove(hook)
 
+    def _start(self) -> None:
+        self._session: Session = Session.from_config(self.config)
+        self._session.exitstatus = pytest.ExitCode.OK
+        self.config.hook.pytest_sessionstart(session=self._session)
+        self.config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
+
+    def collect(self, paths: Sequence[str], waiting: Mapping[str, CodeType]) -> bool:
+        """Collect what now lies in the suite's directory; whether that found tests and no error.
+
+        `paths` are added to sys.path; `waiting` are imports of the suite's files, by file, which `complete` executes.
+        """
+        modules_before, paths_before = frozenset(sys.modules), tuple(sys.path)
+        sys.path += paths
+        lines: list[bytes] = []
+        self.recorder.begin(Task(lines.append, Place(self.directory, self.root)))
+        self._find_imports()
+        try:
+            self.config.hook.pytest_collection(session=self._session)
+        except BaseException:
+            return False
+        if not self.recorder.items or any(b'"event": "error"' in line for line in lines):
+            return False
+        new = [module for name, module in sys.modules.items() if name not in modules_before]
+        files = [(module, getattr(module, "__file__", None) or "") for module in new]
+        imports = tuple((module, waiting[file]) for module, file in files if file in waiting)
+        self._collected = Collected(tuple(self.recorder.items), imports, modules_before, paths_before)
+        return True
+
+    def complete(self) -> bool:
+        """Execute the imports that waited. False if one fails or nothing was collected: then `run` collects."""
+        if self._collected is None:
+            return False
+        try:
+            for module, code in self._collected.imports:
+                exec(code, module.__dict__)
+        except BaseException:
+            self._forget(self._collected)
+        return self._collected is not None
+
+    def _forget(self, collected: "Collected") -> None:
+        """Be as before `collect`, and have the process so too."""
+        for name in sys.modules.keys() - collected.modules_before:
+            del sys.modules[name]
+        sys.path[:] = collected.paths_before
+        manager = self.config.pluginmanager
+        for plugin in set(manager.get_plugins()) - self._plugins:
+            manager.unregister(plugin)
+        manager._conftest_plugins.clear()
+        self._collected = None
+        self._start()
+
     def run(self) -> int:
-        """Collect and run what now lies in the suite's directory; returns pytest's exit status."""
-        sys.meta_path[:0] = self._import_hooks
+        """Collect what now lies in the suite's directory, unless that was done, and run it; returns pytest's exit
+        status."""
+        self._find_imports()
         session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
@@ -77,16 +132,34 @@ class PreparedSession:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         return int(session.exitstatus)
 
+    def _find_imports(self) -> None:
+        sys.meta_path[:0] = [hook for hook in self._import_hooks if hook not in sys.meta_path]
+
     def _collect_and_run(self) -> pytest.ExitCode:
         session, hook = self._session, self.config.hook
         try:
-            hook.pytest_collection(session=session)
+            if self._collected is None:
+                hook.pytest_collection(session=session)
+            else:
+                session.items[:] = self._collected.items
+                hook.pytest_collection_modifyitems(session=session, config=self.config, items=session.items)
+                hook.pytest_collection_finish(session=session)
             hook.pytest_runtestloop(session=session)
         except Session.Failed:
             return pytest.ExitCode.TESTS_FAILED
         if session.testsfailed:
             return pytest.ExitCode.TESTS_FAILED
         return pytest.ExitCode.OK if session.testscollected else pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The items of a suite, the imports that wait, and what the process knew before it was collected."""
+
+    items: tuple[pytest.Item, ...]
+    imports: tuple[tuple[ModuleType, CodeType], ...]
+    modules_before: frozenset[str]
+    paths_before: tuple[str, ...]
 
 
 class Cache:

@@ -72,6 +72,8 @@ class Recorder:
     """Registered with pytest before the fork; `begin` is called after it."""
 
     def __init__(self) -> None:
+        self.items: list[pytest.Item] = []
+        """as collected, in that order"""
         self._reports: list[TestReport] = []
         self._selected = 0
         self._ran = 0
@@ -121,6 +123,7 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        self.items = list(items)
         ids = [self._id(item) for item in items]
         for start in range(0, len(ids), IDS_PER_LINE):
             self.emit("collected", ids=ids[start : start + IDS_PER_LINE])

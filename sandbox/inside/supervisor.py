@@ -96,6 +96,8 @@ class Supervisor:
         self._free = list(slots)
         self._waiting: deque[tuple[float, Header, bytes]] = deque()
         self._active: dict[int, Active] = {}
+        self._zygotes: dict[tuple[int, str], socket.socket] = {}  # by suite and slot
+        self._preparing = False
         self._selector = selectors.DefaultSelector()
         self._finished = False
 
@@ -104,7 +106,7 @@ class Supervisor:
         os.set_blocking(0, False)
         os.set_blocking(1, False)
         self._selector.register(0, selectors.EVENT_READ, self._hear_host)
-        self._selector.register(self._control, selectors.EVENT_READ, self._hear_template)
+        self._selector.register(self._control, selectors.EVENT_READ, lambda: self._hear(self._control))
         next_poll = 0.0
         try:
             while not self._finished:
@@ -133,8 +135,9 @@ class Supervisor:
                 raise RuntimeError("a frame of another session")
             elif frame == "preload":
                 self._order({"do": "preload"}, body)
-            elif frame == "compile":
-                self._order({"do": "compile"}, body)
+            elif frame == "prepare":
+                self._preparing = True
+                self._order({"do": "prepare"}, body)
             elif frame == "run":
                 self._waiting.append((time.monotonic() + header["deadline_seconds"], header, body))
                 self._start_what_fits()
@@ -166,10 +169,16 @@ class Supervisor:
 
     # From and to the template.
 
-    def _order(self, order: dict[str, object], package: bytes, fds: Sequence[int] = ()) -> None:
+    def _order(
+        self,
+        order: dict[str, object],
+        package: bytes,
+        fds: Sequence[int] = (),
+        to: socket.socket | None = None,
+    ) -> None:
         """Send an order with the reading end of a pipe for its package, and give away `fds` with it."""
         read_end, write_end = os.pipe()
-        socket.send_fds(self._control, [json.dumps(order).encode()], [read_end, *fds])
+        socket.send_fds(to or self._control, [json.dumps(order).encode()], [read_end, *fds])
         for fd in (read_end, *fds):
             os.close(fd)
         os.set_blocking(write_end, False)
@@ -187,10 +196,10 @@ class Supervisor:
 
         self._selector.register(write_end, selectors.EVENT_WRITE, feed)
 
-    def _hear_template(self) -> None:
-        data = self._control.recv(MESSAGE_BYTES)
+    def _hear(self, fork_server: socket.socket) -> None:
+        data, fds, _, _ = socket.recv_fds(fork_server, MESSAGE_BYTES, 1)
         if not data:
-            raise RuntimeError("the template is gone")
+            raise RuntimeError("the template or a zygote is gone")
         message = json.loads(data)
         what = message.pop("what")
         if what == "ready":
@@ -198,6 +207,13 @@ class Supervisor:
             self._say_ready()
         elif what == "preloaded":
             self._say("preloaded", **message)
+        elif what == "zygote":
+            zygote = socket.socket(fileno=fds[0])
+            self._zygotes[message["suite"], message["slot"]] = zygote
+            self._selector.register(zygote, selectors.EVENT_READ, lambda: self._hear(zygote))
+        elif what == "prepared":
+            self._preparing = False
+            self._start_what_fits()
         elif what == "started":
             self._active[message["seq"]].tenant.pid = message["pid"]
         else:
@@ -207,7 +223,7 @@ class Supervisor:
 
     def _start_what_fits(self) -> None:
         """Start runs in the order they came in, as slots are free: the host sends the next before it has a result."""
-        while self._waiting and self._free:
+        while self._waiting and self._free and not self._preparing:
             self._start(*self._waiting.popleft())
 
     def _start(self, deadline: float, header: Header, package: bytes) -> None:
@@ -231,7 +247,8 @@ class Supervisor:
             for other in self._active.values():
                 other.alone = False
         order = {"do": "run", "seq": run.seq, "slot": tenant.slot, "uid": tenant.uid, "limits": run.limits}
-        self._order(order, package, [write_end for _, write_end in pipes])
+        zygote = self._zygotes.get((header["suite"], tenant.slot))
+        self._order(order, package, [write_end for _, write_end in pipes], zygote)
 
     def _read(self, run: Active, capture: Capture) -> bool:
         """Take in one chunk of a stream; False at its end, or when it has nothing now."""

@@ -1,13 +1,17 @@
 """The process that runs are forked from: orders come from the supervisor over a socket, exits go back over it.
 
-It imports and exercises all that a run needs, then the submission's trusted modules, and never runs untrusted code.
-A container serves one submission, so this one process is template and zygote at once (decision 0031).
+It imports and exercises all that a run needs, then the submission's trusted modules. It executes nothing untrusted; a
+zygote, forked from it for an inert suite and a slot, executes that suite's imports and definitions and no more
+(decision 0159). A container serves one submission, so for all other runs this process is the zygote (decision 0031).
 
     supervisor -> template                                      template -> supervisor
                                                                 ready {python, numpy, pytest, hypothesis}
     preload {} + package                                        preloaded {error}
-    compile {} + package of files                               (nothing)
+    prepare {} + package of suites                              zygote {suite, slot} + socket, several; prepared {}
     run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
+
+    supervisor -> zygote                                        zygote -> supervisor
+    run ..., of its suite and slot                              started ..., exited ...
 """
 
 import contextlib
@@ -20,7 +24,10 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +36,89 @@ import numpy
 import pytest
 
 from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis, sources_of
-from sandbox.inside.codes import Codes, compile_ahead, in_fork
+from sandbox.inside.codes import Codes, Compiled, compile_ahead, in_fork
 from sandbox.inside.modules import MemoryFinder
 from sandbox.inside.pytest_session import PreparedSession
 from sandbox.inside.recorder import Place, Task
+from sandbox.inside.zygote import SuiteSource, collect
 from sandbox.wire import decode
 
 MESSAGE_BYTES = 1 << 16
 FDS_PER_MESSAGE = 4
+COLLECT_SECONDS = 10.0
+COLLECTED = b"c"
 WARMUP = Path(__file__).parent / "warmup" / "warmup_suite.py"
 
 
-class Template:
-    def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
+class Forks:
+    """What forks runs when it is told to, each with the session of its slot, and says how each left."""
+
+    def __init__(self, control: socket.socket, finder: MemoryFinder, prepared: Mapping[str, PreparedSession]) -> None:
         self._control = control
-        self._finder = MemoryFinder()
-        self._codes = Codes()
-        self._compiling: dict[int, list[bytes]] = {}  # descriptor -> what came from it by now
-        self._selector = selectors.DefaultSelector()
+        self._finder = finder
+        self._prepared = prepared
         self._running: dict[int, int] = {}  # pid -> seq
+
+    def serve(self) -> None:
+        """Follow orders until the supervisor is gone."""
+        wake_in, wake_out = socket.socketpair()
+        for end in (wake_in, wake_out):
+            end.setblocking(False)
+        signal.set_wakeup_fd(wake_out.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        selector = selectors.DefaultSelector()
+        selector.register(self._control, selectors.EVENT_READ)
+        selector.register(wake_in, selectors.EVENT_READ)
+        while True:
+            ready = [key.fileobj for key, _ in selector.select()]
+            if wake_in in ready:
+                wake_in.recv(4096)
+                self._report_exits()
+            if self._control in ready and not self._follow_order():
+                return
+
+    def _follow_order(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, FDS_PER_MESSAGE)
+        if not data:
+            return False
+        self._follow(json.loads(data), fds)
+        for fd in fds:
+            os.close(fd)
+        return True
+
+    def _follow(self, order: dict[str, Any], fds: Sequence[int]) -> None:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            run(Order(order["uid"], order["limits"], *fds), self._finder, self._prepared[order["slot"]])
+        self._running[pid] = order["seq"]
+        self._tell("started", seq=order["seq"], pid=pid)
+
+    def _report_exits(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid in self._running:
+                    self._tell(
+                        "exited",
+                        seq=self._running.pop(pid),
+                        status=os.waitstatus_to_exitcode(status),
+                        cpu_seconds=usage.ru_utime + usage.ru_stime,
+                        peak_memory_bytes=usage.ru_maxrss * 1024,
+                    )
+
+    def _tell(self, what: str, **fields: object) -> None:
+        self._control.send(json.dumps({"what": what, **fields}).encode())
+
+
+class Template(Forks):
+    def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
+        super().__init__(control, MemoryFinder(), {})
+        self._codes = Codes()
         self._slots = slots
-        self._prepared: dict[str, PreparedSession] = {}
         for path in import_paths:
             sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
 
@@ -59,37 +128,15 @@ class Template:
         self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
         self._codes.install()
         self._tell("ready", **versions())
-        wake_in, wake_out = socket.socketpair()
-        for end in (wake_in, wake_out):
-            end.setblocking(False)
-        signal.set_wakeup_fd(wake_out.fileno())
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._selector.register(self._control, selectors.EVENT_READ)
-        self._selector.register(wake_in, selectors.EVENT_READ)
-        while True:
-            ready = [key.fileobj for key, _ in self._selector.select()]
-            if wake_in in ready:
-                wake_in.recv(4096)
-                self._report_exits()
-            for fd in self._compiling.keys() & ready:
-                self._take_codes(fd)
-            if self._control in ready and not self._follow_order():
-                return
+        super().serve()
 
-    def _follow_order(self) -> bool:
-        data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, FDS_PER_MESSAGE)
-        if not data:
-            return False
-        order = json.loads(data)
+    def _follow(self, order: dict[str, Any], fds: Sequence[int]) -> None:
         if order["do"] == "preload":
             self._tell("preloaded", error=self._preload(fds[0]))
-        elif order["do"] == "compile":
-            self._compile(fds[0])
+        elif order["do"] == "prepare":
+            self._prepare(fds[0])
         else:
-            self._fork(order, fds)
-        for fd in fds:
-            os.close(fd)
-        return True
+            super()._follow(order, fds)
 
     def _preload(self, package_fd: int) -> str:
         header, body = decode(read_all(package_fd))
@@ -102,55 +149,66 @@ class Template:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    def _compile(self, package_fd: int) -> None:
-        """Begin to compile; runs that start before it is done compile for themselves."""
-        config = next(iter(self._prepared.values())).config
+    def _prepare(self, package_fd: int) -> None:
+        """Compile suites, and start a zygote for each that is inert, and each slot. No run may be under way."""
+        header, body = decode(read_all(package_fd))
+        blobs = Blobs(body)
+        suites = [
+            SuiteSource({path: blobs.take(size) for path, size in suite["files"]}, suite["path_dirs"])
+            for suite in header["suites"]
+        ]
+        answers = [in_fork(partial(self._compile, suite)) for suite in suites]
+        for number, (suite, answer) in enumerate(zip(suites, answers, strict=True)):
+            try:
+                compiled = Compiled.from_bytes(read_all(answer))
+            except (EOFError, ValueError, TypeError):  # it was cut off by a limit
+                continue
+            finally:
+                os.close(answer)
+            self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
+            if compiled.early is not None:
+                self._collect(number, suite, compiled)
+        self._tell("prepared")
 
-        def work() -> bytes:
-            header, body = decode(read_all(package_fd))
-            blobs = Blobs(body)
-            return compile_ahead([(path, blobs.take(size)) for path, size in header["files"]], config)
+    def _compile(self, suite: SuiteSource) -> bytes:
+        config = self._prepared[self._slots[0]].config
+        return compile_ahead(suite.files, suite.path_dirs, config).to_bytes()
 
-        fd = in_fork(work)
-        self._compiling[fd] = []
-        self._selector.register(fd, selectors.EVENT_READ)
+    def _collect(self, number: int, suite: SuiteSource, compiled: Compiled) -> None:
+        """Start a zygote in each slot; the supervisor gets the sockets of those that can serve."""
+        born = [(slot, *self._zygote(slot, suite, compiled)) for slot in self._slots]
+        until = time.monotonic() + COLLECT_SECONDS
+        for slot, pid, ours in born:
+            ours.settimeout(max(0.01, until - time.monotonic()))
+            try:
+                collected = ours.recv(len(COLLECTED)) == COLLECTED
+            except TimeoutError:
+                collected = False
+            if collected:
+                message = {"what": "zygote", "suite": number, "slot": slot}
+                socket.send_fds(self._control, [json.dumps(message).encode()], [ours.fileno()])
+            else:
+                os.kill(pid, signal.SIGKILL)  # it is not reaped before this process looks at exits again
+            ours.close()
 
-    def _take_codes(self, fd: int) -> None:
-        if part := os.read(fd, 1 << 20):
-            self._compiling[fd].append(part)
-            return
-        self._selector.unregister(fd)
-        os.close(fd)
-        if compiled := b"".join(self._compiling.pop(fd)):
-            with contextlib.suppress(EOFError, ValueError, TypeError):  # it was cut off by a limit
-                self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
-
-    def _fork(self, order: dict[str, Any], fds: Sequence[int]) -> None:
-        sys.stdout.flush()
+    def _zygote(self, slot: str, suite: SuiteSource, compiled: Compiled) -> tuple[int, socket.socket]:
+        """Fork a process that collects the suite, says so, and then follows the orders that come to its socket."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
-        if pid == 0:
+        if pid:
+            theirs.close()
+            return pid, ours
+        try:
+            ours.close()
+            self._control.close()
             signal.set_wakeup_fd(-1)
-            prepared = self._prepared[order["slot"]]
-            run(Order(order["uid"], order["limits"], *fds), self._finder, prepared)
-        self._running[pid] = order["seq"]
-        self._tell("started", seq=order["seq"], pid=pid)
-
-    def _report_exits(self) -> None:
-        while self._running:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            if pid in self._running:
-                self._tell(
-                    "exited",
-                    seq=self._running.pop(pid),
-                    status=os.waitstatus_to_exitcode(status),
-                    cpu_seconds=usage.ru_utime + usage.ru_stime,
-                    peak_memory_bytes=usage.ru_maxrss * 1024,
-                )
-
-    def _tell(self, what: str, **fields: object) -> None:
-        self._control.send(json.dumps({"what": what, **fields}).encode())
+            if collect(self._prepared[slot], self._codes, suite, compiled):
+                theirs.send(COLLECTED)
+                Forks(theirs, self._finder, {slot: self._prepared[slot]}).serve()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
 
 
 def warm_up(directory: str) -> None:

@@ -1,14 +1,13 @@
 """Code that was compiled ahead is the code that a run would have compiled."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from _pytest.assertion import rewrite
 
-from sandbox.inside.codes import Codes, compile_ahead, in_fork, is_rewritten
-from sandbox.records import File, Run, RunResult, Sandbox
+from sandbox.inside.codes import Codes, Compiled, compile_ahead, in_fork, is_rewritten
+from sandbox.records import Run, RunResult, Sandbox
 
 TEST = b"import helper\n\n\ndef test_it():\n    assert helper.VALUE == 3, 'not three'\n"
 HELPER = b"VALUE = 3\n"
@@ -28,7 +27,7 @@ def test_fails():
 
 def known(*files: tuple[str, bytes], config: pytest.Config) -> Codes:
     codes = Codes()
-    codes.know(compile_ahead(files, config), ["/slot/0", "/slot/1"])
+    codes.know(compile_ahead(dict(files), (), config), ["/slot/0", "/slot/1"])
     return codes
 
 
@@ -36,7 +35,7 @@ def test_a_test_file_s_code_is_what_pytest_makes_of_it(tmp_path: Path, pytestcon
     (tmp_path / "test_it.py").write_bytes(TEST)
     _, wanted = rewrite._rewrite_test(tmp_path / "test_it.py", pytestconfig)
     codes = Codes()
-    codes.know(compile_ahead([("test_it.py", TEST)], pytestconfig), [str(tmp_path)])
+    codes.know(compile_ahead({"test_it.py": TEST}, (), pytestconfig), [str(tmp_path)])
     assert codes.find(str(tmp_path / "test_it.py"), TEST) == wanted
 
 
@@ -71,16 +70,41 @@ def test_a_fork_answers_whole_or_not_at_all(work: Callable[[], bytes], wanted: b
         assert answer.read() == wanted
 
 
+def test_of_an_inert_suite_imports_that_wait_are_apart(pytestconfig: pytest.Config) -> None:
+    source = b"import helper\nimport unit\n\n\ndef test_it():\n    assert unit.VALUE == helper.VALUE\n"
+    files = {"suite/test_it.py": source, "suite/helper.py": HELPER}
+    made = Compiled.from_bytes(compile_ahead(files, ["suite"], pytestconfig).to_bytes())
+    assert made.early is not None and made.late is not None
+    early, late = made.early["suite/test_it.py"], made.late["suite/test_it.py"]
+    assert "helper" in early.co_names and "test_it" in early.co_names and "unit" not in early.co_names
+    assert late.co_names == ("unit",) and list(made.late) == ["suite/test_it.py"]
+    [function] = [each for each in early.co_consts if hasattr(each, "co_firstlineno")]
+    assert function.co_firstlineno == 5
+
+
+@pytest.mark.parametrize("odd", [b"VALUE = open(__file__)\n", b"VALUE = '\\d'\n", b"VALUE = (\n"])
+def test_a_suite_with_one_file_that_does_more_is_compiled_only(odd: bytes, pytestconfig: pytest.Config) -> None:
+    made = compile_ahead({"suite/test_it.py": TEST, "suite/helper.py": odd}, ["suite"], pytestconfig)
+    assert made.early is None and "suite/test_it.py" in made.whole
+
+
+def test_early_code_is_found_only_while_a_suite_is_collected(pytestconfig: pytest.Config) -> None:
+    made = compile_ahead({"test_it.py": b"import unit\n"}, (), pytestconfig)
+    codes = Codes()
+    codes.know(made, ["/slot/0"])
+    with codes.early(made, "/slot/0"):
+        inside = codes.find("/slot/0/test_it.py", b"import unit\n")
+    outside = codes.find("/slot/0/test_it.py", b"import unit\n")
+    assert inside is not None and "unit" not in inside.co_names
+    assert outside is not None and "unit" in outside.co_names
+
+
 def test_runs_find_what_was_compiled_ahead_and_end_as_they_would(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     run = run_of(LOOKS, files={"helper.py": HELPER.decode()})
-    assert isinstance(run.suite.files, tuple)
     with sandbox.session() as session:
         [before] = session.run([run])
-        session.compile_ahead(run.suite.files)
-        after = before
-        until = time.monotonic() + 30
-        while failed(after) == failed(before) and time.monotonic() < until:
-            [after] = session.run([run])
+        session.prepare([run.suite.code])
+        [after] = session.run([run])
     assert failed(before) == ["test_was_compiled_ahead", "test_fails"]
     assert failed(after) == ["test_fails"]
     assert [item.where for item in after.record.items][-1] == [item.where for item in before.record.items][-1]
@@ -93,13 +117,13 @@ def failed(result: RunResult) -> list[str]:
 
 def test_a_file_that_changed_since_is_compiled_anew(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     with sandbox.session() as session:
-        session.compile_ahead([File("suite/test_it.py", TEST), File("suite/helper.py", HELPER)])
+        session.prepare([run_of(TEST.decode(), files={"helper.py": HELPER.decode()}).suite.code])
         results = session.run([run_of(TEST.decode(), files={"helper.py": f"VALUE = {n}\n"}) for n in (3, 4, 3)])
     assert [failed(result) for result in results] == [[], ["test_it"], []]
 
 
 def test_what_exhausts_the_compiler_costs_the_session_nothing(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     with sandbox.session() as session:
-        session.compile_ahead([File("suite/test_deep.py", b"x = " + b"-" * 100_000 + b"1\n")])
+        session.prepare([run_of("x = " + "-" * 100_000 + "1\n").suite.code])
         [result] = session.run([run_of("def test_it(): pass\n")])
     assert result.complete

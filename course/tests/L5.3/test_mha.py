@@ -23,7 +23,16 @@ from tinyllm.xfmr.mha import MultiHeadAttention
 Array = NDArray[Any]
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
-NAMES = [f"{projection}.{kind}" for projection in PROJECTIONS for kind in ("weight", "bias")]
+NAMES = [
+    "q_proj.weight",
+    "q_proj.bias",
+    "k_proj.weight",
+    "k_proj.bias",
+    "v_proj.weight",
+    "v_proj.bias",
+    "out_proj.weight",
+    "out_proj.bias",
+]
 
 
 # --- the two worked examples ---------------------------------------------------------------------------------------

@@ -1,0 +1,40 @@
+"""An inert suite arrives with its code; a session that has collected it leaves, for runs to be forked from.
+
+The suite's files are imported here but for the imports that must wait, and its tests are collected. A run lays its
+files, installs its version of the unit, executes the imports that waited in the modules they belong to, and runs what
+was collected. If such an import fails, the run forgets all this and collects afresh, so that it ends as any would.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sandbox.inside.codes import Codes, Compiled, placed
+from sandbox.inside.pytest_session import PreparedSession
+
+
+@dataclass(frozen=True)
+class SuiteSource:
+    """A suite's Python files, by path, and the folders that imports are looked up in."""
+
+    files: Mapping[str, bytes]
+    path_dirs: Sequence[str]
+
+
+def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled: Compiled) -> bool:
+    """Collect a suite that was compiled as inert; False if that finds no test, or an error: runs find it too then."""
+    directory = session.directory
+    late = {place: code for (place, _), code in placed(compiled.late or {}, compiled.digests, directory).items()}
+    for path, data in suite.files.items():
+        target = f"{directory}/{path}"
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "xb") as file:
+            file.write(data)
+    os.chdir(directory)
+    try:
+        with codes.early(compiled, directory):
+            return session.collect([f"{directory}/{folder}" for folder in suite.path_dirs], late)
+    finally:
+        os.chdir("/")
+        shutil.rmtree(directory)
