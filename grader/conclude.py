@@ -52,7 +52,7 @@ def report(
         else verdicts.course_tests(smoke_first(unit), seen.own.course)
     )
     tests = student_tests(unit, submission, seen)
-    mutants = mutation_part(unit, seen.mutation)
+    mutants = mutation_part(unit, seen.mutation, [test.id for test in tests.tests])
     oracle = agreement.judge(None if seen.own is None else seen.own.oracle)
     found = reasons.reasons(contract_part, course, oracle, tests, mutants, seen)
     weights = (unit.weight_course_tests + unit.weight_mutation) or 1.0

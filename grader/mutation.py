@@ -4,12 +4,12 @@ killed leaves. The rules are those of docs/grading-rules.md; all functions are p
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from grader import wording
 from grader.plan import REFERENCE
-from grader.report import Cause, MutantStatus, Outcome
+from grader.report import Cause, Cell, MutantStatus, Outcome
 from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
 from sandbox.records import EndingKind, RunResult, function_of
 
@@ -104,7 +104,8 @@ class Next(Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a mutant after the runs so far: its status if `next` is NOTHING, otherwise what to run."""
+    """What is known of a mutant after the runs so far: its status if `next` is NOTHING, otherwise what to run. `cells`
+    is then what each test did, and each file that could not be collected."""
 
     next: Next
     status: MutantStatus = MutantStatus.SURVIVED
@@ -112,6 +113,7 @@ class Decision:
     cause: Cause | None = None
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    cells: Mapping[str, Cell] = field(default_factory=dict)
 
 
 def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:
@@ -122,6 +124,11 @@ def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: froze
     run stops where the kill is certain. Out of time needs two runs on end, the second alone; any other ending is void
     after two. A failure that does not come again is no kill.
     """
+    decision = _decide(runs, valid, known_errors)
+    return decision if decision.next is not Next.NOTHING else replace(decision, cells=_cells_of_mutant(runs, decision))
+
+
+def _decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:
     last = runs[-1]
     if last.ending.kind is EndingKind.DEADLINE:
         return Decision(Next.NOTHING, MutantStatus.VOID, cause=wording.cause(last.ending))
@@ -173,6 +180,34 @@ def _answered(runs: Sequence[RunResult]) -> set[str]:
         return set()
     seen = join(runs)
     return {name for name, test in seen.tests.items() if test.outcome is not Outcome.NOT_RUN} | set(error_paths(seen))
+
+
+_CELLS = {
+    Outcome.PASSED: Cell.PASS,
+    Outcome.FAILED: Cell.FAIL,
+    Outcome.ERROR: Cell.ERROR,
+    Outcome.TIMEOUT: Cell.TIMEOUT,
+    Outcome.SKIPPED: Cell.SKIPPED,
+    Outcome.NOT_RUN: Cell.NOT_RUN,
+}
+
+
+def cells(suite: SuiteSeen) -> dict[str, Cell]:
+    """What each test did on a version of the unit, by name; files that could not be collected are errors."""
+    tests = {name: _CELLS[test.outcome] if test.counts else Cell.SKIPPED for name, test in suite.tests.items()}
+    return tests | dict.fromkeys(error_paths(suite), Cell.ERROR)
+
+
+def _cells_of_mutant(runs: Sequence[RunResult], decision: Decision) -> dict[str, Cell]:
+    """Over all runs: a failure is not undone by a later pass, time over in a run that was not alone is."""
+    failed_once = {
+        name: cell
+        for run in runs
+        for name, cell in cells(join([run])).items()
+        if cell is Cell.FAIL or (cell is Cell.ERROR and run.complete)
+    }
+    caught = Cell.TIMEOUT if decision.status is MutantStatus.TIMEOUT else Cell.KILL
+    return cells(join(runs)) | failed_once | dict.fromkeys(decision.killed_by, caught)
 
 
 @dataclass(frozen=True)

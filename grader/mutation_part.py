@@ -1,8 +1,9 @@
 """What was seen of the mutants arrives; their part of the report leaves, or why they were not run. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from grader import mutation, verdicts, wording
+from grader.kill_matrix import kill_matrix
 from grader.mutation import Decision, Next, Score
 from grader.plan import Policy, builds
 from grader.report import (
@@ -52,8 +53,9 @@ def _ended(cause: Cause) -> str:
     return wording.suite_ended(wording.without_seen(cause).message)
 
 
-def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
-    """Scores and statuses; the score is 0 where the suite rejects correct code, hides failures or could not be run."""
+def mutation_part(unit: Unit, seen: MutationSeen, tests: Iterable[str] = ()) -> MutationPart:
+    """Scores, statuses, and what each of the `tests` did; the score is 0 where the suite rejects correct code, hides
+    failures or could not be run."""
     decisions = _without_runs(unit, seen.stopped) if seen.stopped is not None else seen.decisions
     score = mutation.score(decisions, unit.required_mutants)
     share = 0.0 if seen.void else score.share
@@ -69,6 +71,7 @@ def mutation_part(unit: Unit, seen: MutationSeen) -> MutationPart:
         mutants=_mutant_parts(unit, decisions),
         wheats=_wheat_parts(unit, seen),
         categories=_categories(unit, decisions),
+        kill_matrix=kill_matrix(tests, seen),
     )
 
 

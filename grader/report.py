@@ -53,6 +53,19 @@ class MutantStatus(StrEnum):
     VOID = "void"
 
 
+class Cell(StrEnum):
+    """What a test did on a version of the unit, as one character of the kill matrix."""
+
+    PASS = "."
+    KILL = "K"
+    FAIL = "F"  # and it counts for nothing: on correct code, of a test that is not valid, or only once
+    ERROR = "E"  # in set-up or tear-down, at import, or its run ended with it
+    TIMEOUT = "T"
+    SKIPPED = "S"
+    NOT_RUN = "-"
+    UNTOLD = "?"  # it did not catch it; what it did is not for this reader
+
+
 class SubmissionPart(Part):
     id: str
     unit: str
@@ -214,6 +227,25 @@ class CategoryPart(Part):
     total: Count
 
 
+class KillMatrixRow(Part):
+    id: str = Field(description="of the test, or the path of a file that could not be collected somewhere")
+    correct: str = Field(description="a character for each correct run; empty where this reader may not see it")
+    mutants: str = Field(
+        description="a character for each mutant: . pass, K kill, F fail that does not count, E error, T timeout, "
+        "S skipped, - not run, ? not caught and not told how"
+    )
+
+
+class KillMatrixPart(Part):
+    """What every test did on every version of the unit. In `first_kill` runs stop at their first failure: - follows."""
+
+    correct: tuple[str, ...] = Field(
+        description="reference or the wheat's id, for each run; a version can have several"
+    )
+    mutants: tuple[str, ...] = Field(description="ids of the mutants, the columns of each row")
+    tests: tuple[KillMatrixRow, ...]
+
+
 class MutationPart(Part):
     score: Share = Field(description="killed / total; 0 when the test grade is void")
     score_if_valid: Share = Field(description="the score without the tests that reject correct code")
@@ -226,6 +258,9 @@ class MutationPart(Part):
     mutants: tuple[MutantPart, ...]
     wheats: tuple[WheatPart, ...]
     categories: tuple[CategoryPart, ...]
+    kill_matrix: KillMatrixPart | None = Field(
+        default=None, description="null where matrix is none, or this reader may not see it"
+    )
 
 
 class EnvironmentPart(Part):

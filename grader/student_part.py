@@ -19,6 +19,7 @@ from grader.submission import Submission
 from grader.tests_ast import TestName
 from grader.unit import Erratum, Freedom, Unit
 from grader.verdicts import SuiteSeen, TestSeen
+from sandbox.records import EndingKind
 
 
 @dataclass(frozen=True)
@@ -73,22 +74,33 @@ def _student_test(name: str, unit: Unit, seen: Seen, place: Place) -> StudentTes
     calibrated = _seen_on(mutants.calibration, name)
     judged = judgement or _by_calibration(mutants, calibrated)
     denied = _denied(unit.freedoms, judged, place) if judged.invalid else None
+    kills = tuple(mid for mid, decision in mutants.decisions.items() if name in decision.killed_by)
+    advice = _advice(name, place, judged, calibrated, own, denied, unit) if judged.invalid else ""
+    if judged.valid and not kills and _faced_all(name, mutants):
+        advice = wording.KILLS_NOTHING
     firmly = denied is not None and REFERENCE not in judged.rejected
     return StudentTestPart(
         id=name,
         file=place.file,
         line=place.line,
         correct_runs=None if judgement is None else Runs(passed=judgement.passed, total=judgement.total),
-        kills=tuple(mid for mid, decision in mutants.decisions.items() if name in decision.killed_by),
+        kills=kills,
         flaky=None if judgement is None else judgement.flaky,
         own_code=own.outcome,
         valid=False if judged.invalid else True if judged.valid else None,
         message=own.message if own.failing else "",
         rejection=calibrated.message if judged.invalid else "",
-        advice=_advice(name, place, judged, calibrated, own, denied, unit) if judged.invalid else "",
+        advice=advice,
         denies=denied.says if denied is not None and firmly else "",
         cause=own.cause,
     )
+
+
+def _faced_all(name: str, seen: MutationSeen) -> bool:
+    """Whether no mutant can be left that the test would have caught: no run stopped early, and time sufficed."""
+    causes = [decision.cause for decision in seen.decisions.values()]
+    in_time = all(cause is None or cause.code != EndingKind.DEADLINE for cause in causes)
+    return seen.complete and in_time and any(name in decision.cells for decision in seen.decisions.values())
 
 
 def _by_calibration(seen: MutationSeen, calibrated: TestSeen) -> Judgement:

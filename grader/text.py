@@ -84,7 +84,7 @@ def _student_tests(report: Report) -> Iterator[str]:
         yield f"  {mark} {shown(test.id)}{kills}"
         if test.advice:
             yield from _indented(test.advice)
-        elif test.message:
+        if test.message and test.valid is not False:  # the advice on a bad test holds it
             yield from _indented(f"on your own code: {test.message}")
 
 
@@ -97,6 +97,8 @@ def _mutants(report: Report) -> Iterator[str]:
         f"Mutants: {part.killed} of {part.total} caught, score {part.score:.2f} (needed {part.threshold:.2f}), "
         f"required ones {'all caught' if part.required_ok else 'not all caught'}"
     )
+    for each in part.categories:
+        yield f"  {each.killed} of {each.total} in {escaped(each.category)}"
     for mutant in part.mutants:
         star = "*" if mutant.required else " "
         yield f"  {mutant.status.value:<8} {star}{mutant.id}"

@@ -7,8 +7,9 @@ already. Teachers see everything (docs/decisions/0052-what-students-see.md). How
 held against this module, in tests/grader/test_views.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from grader.kill_matrix import as_caught
 from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart, Timing
 from grader.wording import INVALID_NAMED, without_seen
 
@@ -23,12 +24,12 @@ def for_role(report: Report, role: str) -> Report:
     if role in ROLES_THAT_SEE_ALL or report.student_tests is None:
         return report
     shown = _shown(report.student_tests)
-    order = {test.id: place for place, test in enumerate(shown)}
     closed = _is_void(report.student_tests, report.mutation)
+    tests = _tests(report.student_tests, shown, closed)
     return report.model_copy(
         update={
-            "student_tests": _tests(report.student_tests, shown, closed),
-            "mutation": None if report.mutation is None else _mutation(report.mutation, order, closed),
+            "student_tests": tests,
+            "mutation": None if report.mutation is None else _mutation(report.mutation, tests.tests, closed),
             "timing": _timing(report.timing),
         }
     )
@@ -65,7 +66,8 @@ def _test(test: StudentTestPart, closed: bool) -> StudentTestPart:
     return test.model_copy(update=hidden)
 
 
-def _mutation(part: MutationPart, order: Mapping[str, int], closed: bool) -> MutationPart:
+def _mutation(part: MutationPart, tests: Sequence[StudentTestPart], closed: bool) -> MutationPart:
+    order = {test.id: place for place, test in enumerate(tests)}
     mutants = tuple(
         mutant.model_copy(
             update={
@@ -78,7 +80,8 @@ def _mutation(part: MutationPart, order: Mapping[str, int], closed: bool) -> Mut
         )
         for mutant in part.mutants
     )
-    return part.model_copy(update={"mutants": mutants, "wheats": ()})
+    matrix = None if closed or part.kill_matrix is None else as_caught(tests, mutants)
+    return part.model_copy(update={"mutants": mutants, "wheats": (), "kill_matrix": matrix})
 
 
 def _plain(cause: Cause | None) -> Cause | None:

@@ -495,6 +495,12 @@ def said_on_own_code(message: str) -> str:
     return f" On your own code it said: {message}"
 
 
+KILLS_NOTHING = (
+    "It fails on none of the mutants. Check a value, a shape or a gradient that a faulty unit would get wrong, or see "
+    "what it tests that no other test does."
+)
+
+
 def did_not_load(path: str) -> str:
     return f"{shown(path)} cannot be loaded by pytest on correct code, so none of its tests ran."
 

@@ -257,6 +257,12 @@ FIELDS = {
     "mutation.categories[].category": AS_IS,
     "mutation.categories[].killed": AS_IS,
     "mutation.categories[].total": AS_IS,
+    "mutation.kill_matrix": CUT,  # null if the grade is void
+    "mutation.kill_matrix.correct": BLANK,
+    "mutation.kill_matrix.mutants[]": AS_IS,
+    "mutation.kill_matrix.tests[].id": AS_IS,  # of those that are shown
+    "mutation.kill_matrix.tests[].correct": BLANK,
+    "mutation.kill_matrix.tests[].mutants": CUT,  # what `kills` and the statuses say
     "environment.sandbox": AS_IS,
     "environment.isolated": AS_IS,
     "environment.image_id": AS_IS,
@@ -418,6 +424,18 @@ def test_how_often_a_test_was_skipped_on_correct_code_is_not_told(small: Unit) -
         for skipped in (("w01",), ("w01", "w02", "reference"))
     )
     assert once == often
+
+
+@pytest.mark.parametrize("act", [Act.PASS, Act.SKIP, Act.XFAIL, Act.ABSENT])
+def test_the_matrix_tells_no_more_of_a_mutant_than_which_tests_caught_it(small: Unit, act: Act) -> None:
+    acts = {"m1": {"test_a": Act.FAIL, "test_b": act}, "m2": {"test_c": act, "test_d": Act.HANG}}
+    view = view_of(SimulatedSuite(small, TESTS, acts))
+    assert view.mutation is not None and view.mutation.kill_matrix is not None and view.student_tests is not None
+    rows = {row.id: row.mutants for row in view.mutation.kill_matrix.tests}
+    assert rows == dict.fromkeys((test.id for test in view.student_tests.tests), "??") | {
+        "test_mine.py::test_a": "K?",
+        "test_mine.py::test_d": "?T",
+    }
 
 
 def test_an_inherited_test_is_told_with_its_own_file(small: Unit) -> None:
