@@ -18,13 +18,14 @@ import click
 
 from grader import conclude, local, sandboxes, wording
 from grader.errors import OracleError, Rejected
+from grader.formats import Format, Material, rendered
 from grader.grade import About, Progress, fresh_seed
 from grader.grade import grade as grade_submission
+from grader.gradescope import MOST_POINTS, POINTS
 from grader.intake import take_in
 from grader.oracle import OracleProcesses
 from grader.report import Report, Verdict
 from grader.submission import Upload
-from grader.text import render
 from grader.unit import Course, Unit
 from grader.units import DEFAULT_COURSE, load_course
 from sandbox.errors import SandboxError
@@ -66,7 +67,10 @@ def _only_verdicts_exit_with_1() -> Iterator[None]:
     help="A folder, a .zip or .tar.gz, or (repeated) single files.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeat a grading: the seed that its report shows.")
-@click.option("--format", "form", type=click.Choice(["json", "text"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice([form.value for form in Format]), default="text", show_default=True)
+@click.option(
+    "--points", type=click.FloatRange(0, MOST_POINTS), default=POINTS, help="Of a full score, for --format gradescope."
+)
 @click.option(
     "--course", "course_dir", type=click.Path(path_type=Path), default=DEFAULT_COURSE, help="Another course tree."
 )
@@ -87,6 +91,7 @@ def grade(
     tests: tuple[Path, ...],
     seed: int | None,
     form: str,
+    points: float,
     course_dir: Path,
     kind: str,
     jobs: int,
@@ -117,7 +122,7 @@ def grade(
         submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *map(Path, further)])))
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
-        _finish(conclude.rejected(unit.id, about, refusal.code, message), form)
+        _finish(conclude.rejected(unit.id, about, refusal.code, message), Format(form), Material(unit), points)
     seed = fresh_seed() if seed is None else seed
     with _progress(sys.stderr.isatty()) as progress:
         try:
@@ -138,7 +143,7 @@ def grade(
             )
             click.echo(f"autograder: {said}", err=True)
             report = conclude.failed(unit.id, about, submission.digest, error)
-    _finish(report, form)
+    _finish(report, Format(form), Material(unit, submission.tests), points)
 
 
 def _named(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -222,6 +227,6 @@ def _progress(shown: bool) -> Iterator[Callable[[Progress], None]]:
             click.echo(CLEAR_LINE, nl=False, err=True)
 
 
-def _finish(report: Report, form: str) -> None:
-    click.echo(report.to_json() if form == "json" else render(report), nl=False)
+def _finish(report: Report, form: Format, material: Material, points: float) -> None:
+    click.echo(rendered(report, form, material, points), nl=False)
     sys.exit(EXIT_STATUS[report.verdict])

@@ -8,16 +8,15 @@ from grader.mutation_part import mutation_part
 from grader.plan import Policy, smoke_first
 from grader.report import (
     ContractPart,
-    CourseTestsPart,
     EnvironmentPart,
     Integrity,
-    OraclePart,
     Problem,
     Reason,
     Report,
     SubmissionPart,
     Timing,
     Verdict,
+    WeightsPart,
     intake_entries,
 )
 from grader.seen import About, Seen
@@ -55,12 +54,13 @@ def report(
     mutants = mutation_part(unit, seen.mutation, [test.id for test in tests.tests])
     oracle = agreement.judge(None if seen.own is None else seen.own.oracle)
     found = reasons.reasons(contract_part, course, oracle, tests, mutants, seen)
-    weights = (unit.weight_course_tests + unit.weight_mutation) or 1.0
-    score = (unit.weight_course_tests * _believed(course, oracle) + unit.weight_mutation * mutants.score) / weights
+    weights = _weights(unit)
+    score = weights.course_tests * reasons.believed(course, oracle) + weights.mutation * mutants.score
     return Report(
         submission=_submission_part(unit.id, about, submission.digest),
         verdict=Verdict.FAIL if found else Verdict.PASS,
         score=round(score, 6),
+        weights=weights,
         reasons=found if found else (Reason(code="passed", message=wording.PASSED),),
         next_step=reasons.next_step(contract_part, course, tests, mutants, found),
         intake=intake_entries(submission.notes),
@@ -83,12 +83,9 @@ def report(
     )
 
 
-def _believed(course: CourseTestsPart, oracle: OraclePart) -> float:
-    """The share of course tests passed, as far as it counts: tests that all pass on code that the oracle finds wrong
-    have shown nothing (docs/decisions/0087)."""
-    if not course.total or reasons.contradicted(course, oracle):
-        return 0.0
-    return course.passed / course.total
+def _weights(unit: Unit) -> WeightsPart:
+    both = (unit.weight_course_tests + unit.weight_mutation) or 1.0
+    return WeightsPart(course_tests=unit.weight_course_tests / both, mutation=unit.weight_mutation / both)
 
 
 def rejected(unit_id: str, about: About, code: str, message: str) -> Report:

@@ -56,6 +56,14 @@ def contradicted(course: CourseTestsPart, oracle: OraclePart) -> bool:
     return oracle.status == "disagree" and course.passed == course.total
 
 
+def believed(course: CourseTestsPart, oracle: OraclePart) -> float:
+    """The share of course tests passed, as far as it counts: tests that all pass on code that the oracle finds wrong
+    have shown nothing (docs/decisions/0087)."""
+    if not course.total or contradicted(course, oracle):
+        return 0.0
+    return course.passed / course.total
+
+
 def _invalid_reasons(tests: StudentTestsPart, seen: MutationSeen) -> list[tuple[str, str]]:
     """Tests that reject correct code, by kind. Only the first few are named, and only by names that stand in the
     uploaded files: any choice among names could carry something of the reference, and so could a number of tests."""

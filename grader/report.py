@@ -162,7 +162,7 @@ class Runs(Part):
 class StudentTestPart(Part):
     id: str
     file: str = Field(default="", description="the uploaded file it stands in; empty for a name made while running")
-    line: Count = Field(description="its line there, or 0")
+    line: Count = Field(default=0, description="its line there, or 0")
     correct_runs: Runs | None = Field(description="null where this reader may not see it")
     kills: tuple[str, ...] = Field(description="ids of the mutants this test killed")
     flaky: bool | None = Field(description="passed some correct runs and failed others")
@@ -263,6 +263,13 @@ class MutationPart(Part):
     )
 
 
+class WeightsPart(Part):
+    """What share of the score each part makes."""
+
+    course_tests: Share
+    mutation: Share
+
+
 class EnvironmentPart(Part):
     sandbox: str
     isolated: bool
@@ -297,6 +304,7 @@ class Report(Part):
     submission: SubmissionPart
     verdict: Verdict
     score: Share | None = Field(description="what an LMS receives; null when nothing was graded")
+    weights: WeightsPart | None = Field(default=None, description="null when nothing was graded")
     reasons: tuple[Reason, ...]
     next_step: str
     intake: tuple[IntakeEntry, ...] = ()

@@ -614,6 +614,42 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+# -- reports in other forms --------------------------------------------------------------------------------------------
+
+NEXT_MARK = "Next:"
+RANDOM_CASES = "Random cases"
+MUTANTS_WITHOUT_SOURCES = "mutants"
+TESTS_WITHOUT_FILE = "tests made while running"
+MUTANT_INVALID = "It could not be built, and is not counted."
+NOT_CAUGHT = "No test catches it."
+CAUGHT_IN_VAIN = "It was caught, but the grade of the tests is void: mend first the test that the reasons name."
+PASSED_IN_VAIN = "It passed, but does not count: the unit disagrees with independent code on random cases."
+
+
+def cases_agree(agreed: int, cases: int) -> str:
+    return f"{agreed} of {cases} random cases agree with independent code."
+
+
+def mutant_named(mutant: str) -> str:
+    return f"Mutant {mutant}"
+
+
+def wheat_named(wheat: str) -> str:
+    return f"Correct code {wheat}"
+
+
+def caught_by(names: Sequence[str]) -> str:
+    return f"Caught by {listed(names)}."
+
+
+def rejected_by(names: Sequence[str]) -> str:
+    return f"Rejected by {listed(names)}."
+
+
+def for_staff(name: str) -> str:
+    return f"For staff: {name}"
+
+
 # -- the command line ------------------------------------------------------------------------------------------------
 
 NOT_ISOLATED = (

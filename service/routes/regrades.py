@@ -5,12 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from fastapi.responses import Response
 
-from grader.report import Report
 from service import answers, links, regrades, runs, wording
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Teacher, Visible
 from service.problems import Problem, documented
-from service.routes.submissions import REPORT, Format, ReportFormat, run_report_answer
+from service.routes.submissions import REPORT, AnyReport, WantedForm, run_report_answer
 
 router = APIRouter()
 
@@ -66,14 +65,12 @@ def all_runs(account: Caller, stored: Visible, service: Served) -> answers.RunLi
     "/v1/submissions/{submission_id}/runs/{run_id}/report",
     summary="The report of one run of a submission",
     tags=["submissions"],
-    response_model=Report,
+    response_model=AnyReport,
     responses={200: REPORT, **documented(401, 404, 409, 422)},
 )
-def run_report(
-    account: Caller, stored: Visible, run_id: str, service: Served, format: ReportFormat = Format.JSON
-) -> Response:
+def run_report(account: Caller, stored: Visible, run_id: str, service: Served, form: WantedForm) -> Response:
     with reading(service.engine) as connection:
         run = runs.find(connection, run_id) if run_id.isalnum() else None
     if run is None or run.submission != stored.id:
         raise Problem(404, "run_unknown", wording.RUN_UNKNOWN)
-    return run_report_answer(service, account, run.id, format)
+    return run_report_answer(service, account, stored, run.id, form)

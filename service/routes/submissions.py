@@ -1,15 +1,17 @@
 """A submission's id goes in; where it stands, its report, or its cancellation comes out."""
 
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import JSONResponse, Response
 
+from grader.formats import MEDIA_TYPES, Format, Material, rendered
+from grader.gradescope import MOST_POINTS, POINTS, Results
 from grader.report import Report
-from grader.text import render
-from grader.views import for_role
+from grader.stryker import MutationTestResult
+from grader.views import ROLES_THAT_SEE_ALL, for_role
 from service import answers, audit, limits, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
@@ -21,15 +23,30 @@ router = APIRouter()
 RETRY_SECONDS = 2
 
 
-class Format(StrEnum):
-    JSON = "json"
-    TEXT = "text"
+@dataclass(frozen=True)
+class Form:
+    """How the report is wanted; a full score is worth `points` on Gradescope."""
+
+    format: Format = Format.JSON
+    points: float = POINTS
 
 
-ReportFormat = Annotated[Format, Query(description="of the report")]
+def wanted_form(
+    format: Annotated[
+        Format, Query(description="of the report: our JSON, text, Stryker's JSON, Gradescope's results.json, JUnit XML")
+    ] = Format.JSON,
+    points: Annotated[
+        float, Query(gt=0, le=MOST_POINTS, allow_inf_nan=False, description="of a full score, for format=gradescope")
+    ] = POINTS,
+) -> Form:
+    return Form(format, points)
+
+
+WantedForm = Annotated[Form, Depends(wanted_form)]
+AnyReport = Report | MutationTestResult | Results
 REPORT: dict[str, Any] = {
     "description": "The report, as the caller may see it",
-    "content": {"text/plain": {"schema": {"type": "string"}}},
+    "content": {media_type: {"schema": {"type": "string"}} for media_type in ("text/plain", "application/xml")},
 }
 
 
@@ -72,19 +89,19 @@ def _run(connection: sa.Connection, run_id: str) -> runs.RunState:
     "/v1/submissions/{submission_id}/report",
     summary="The report of a submission",
     tags=["submissions"],
-    response_model=Report,
+    response_model=AnyReport,
     responses={
         200: REPORT,
         **documented(401, 404, 409, 422),
     },
 )
-def report(account: Caller, stored: Visible, service: Served, format: ReportFormat = Format.JSON) -> Response:
-    return report_answer(service, account, stored, format)
+def report(account: Caller, stored: Visible, service: Served, form: WantedForm) -> Response:
+    return report_answer(service, account, stored, form)
 
 
-def report_answer(service: Service, account: Account, stored: submissions.Stored, format: Format) -> Response:
+def report_answer(service: Service, account: Account, stored: submissions.Stored, form: Form) -> Response:
     """The report of the run that counts, and what attempts are left; raises Problem 409 while there is none."""
-    answer = run_report_answer(service, account, stored.run, format)
+    answer = run_report_answer(service, account, stored, stored.run, form)
     with reading(service.engine) as connection:
         left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
     if left is not None:
@@ -92,18 +109,22 @@ def report_answer(service: Service, account: Account, stored: submissions.Stored
     return answer
 
 
-def run_report_answer(service: Service, account: Account, run_id: str, format: Format) -> Response:
+def run_report_answer(
+    service: Service, account: Account, stored: submissions.Stored, run_id: str, form: Form
+) -> Response:
     """The report of one run of a submission the account may see; raises Problem 409 while there is none."""
+    sees_all = account.role.value in ROLES_THAT_SEE_ALL
     with reading(service.engine) as connection:
         run = _run(connection, run_id)
         found = runs.report(connection, run_id)
+        with_tests = form.format is Format.STRYKER and (sees_all or account.student == stored.student)
+        tests = submissions.load(connection, stored).tests if with_tests and found is not None else ()
     if found is None:
         headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
         raise Problem(409, "report_not_ready", wording.report_not_ready(run.status), headers=headers)
     seen = for_role(found, account.role.value)
-    if format is Format.TEXT:
-        return PlainTextResponse(render(seen))
-    return Response(seen.to_json(), media_type="application/json")
+    material = Material(service.course.units.get(stored.unit) if sees_all else None, tests)
+    return Response(rendered(seen, form.format, material, form.points), media_type=MEDIA_TYPES[form.format])
 
 
 @router.delete(

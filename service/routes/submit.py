@@ -9,14 +9,13 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from grader.report import Report
 from service import answers, links, runs
 from service.accept import Posting, accept
 from service.database import AWAY, reading
 from service.dependencies import Sending, Served, Service, Wanted
 from service.posted import NAME_CHARS
 from service.problems import documented
-from service.routes.submissions import RETRY_SECONDS, Format, ReportFormat, report_answer, status_answer
+from service.routes.submissions import REPORT, RETRY_SECONDS, AnyReport, WantedForm, report_answer, status_answer
 from service.upload import read_form
 
 router = APIRouter()
@@ -61,7 +60,7 @@ _FORM = {
     status_code=202,
     response_model=answers.SubmissionAnswer,
     responses={
-        200: {"description": "The report, when it was ready within the wait", "model": Report},
+        200: {**REPORT, "model": AnyReport, "description": "The report, when it was ready within the wait"},
         **documented(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503),
     },
     openapi_extra=_FORM,
@@ -71,8 +70,8 @@ async def submit(
     sender: Sending,
     unit: Wanted,
     service: Served,
+    form_wanted: WantedForm,
     wait: Annotated[float | None, Query(ge=0, description="seconds to wait for the report")] = None,
-    format: ReportFormat = Format.JSON,
     prefer: Annotated[str | None, Header(description="wait=SECONDS, as ?wait=")] = None,
     idempotency_key: Annotated[
         str, Header(description="up to 255 printable characters; the same again is answered with the same submission")
@@ -95,7 +94,7 @@ async def submit(
         headers["Idempotency-Replayed"] = "true"
     try:
         if await _ended(request, service, stored.run, seconds):
-            answer = await run_in_threadpool(report_answer, service, account, stored, format)
+            answer = await run_in_threadpool(report_answer, service, account, stored, form_wanted)
         else:
             answer = await run_in_threadpool(status_answer, service, stored)
             answer.status_code = 202

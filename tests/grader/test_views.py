@@ -159,6 +159,8 @@ FIELDS = {
     "submission.digest": AS_IS,
     "verdict": AS_IS,
     "score": AS_IS,
+    "weights.course_tests": AS_IS,
+    "weights.mutation": AS_IS,
     "reasons[].code": AS_IS,
     "reasons[].message": AS_IS,  # the same words for everyone, made of names in the files, outcomes and limits
     "next_step": AS_IS,  # likewise

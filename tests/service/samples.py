@@ -104,6 +104,7 @@ def report(
             tests=(
                 StudentTestPart(
                     id="test_a.py::test_twice",
+                    file="test_a.py",
                     line=4,
                     correct_runs=None,
                     kills=(),
