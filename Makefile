@@ -64,7 +64,7 @@ test: setup lint ## what every change must pass: all but the slowest tests, in t
 	@echo "test: all tests but the slowest"
 	$(BIN)/python -m pytest -m "not full"
 
-test-full: setup lint ## every test; by hand before a release
+test-full: setup lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
 	$(BIN)/python -m pytest
 
@@ -91,6 +91,16 @@ build/bench/.installed: bench/requirements.txt $(VENV)/.installed
 	python3 -m venv build/bench
 	$(BIN)/python -m pip freeze | grep -iE '^(numpy|pytest)==' >build/bench/constraints.txt
 	build/bench/bin/python -m pip install --quiet -r bench/requirements.txt -r build/bench/constraints.txt
+	touch $@
+
+# What reads Stryker's reports: its packages, node and a browser, for tests only.
+build/stryker/.installed: tests/stryker/package-lock.json
+	@echo "test-full: installing Stryker's viewer, node and Chromium if missing"
+	command -v npm >/dev/null || sandbox/image/packages.sh nodejs npm
+	command -v chromium >/dev/null || sandbox/image/packages.sh chromium
+	mkdir -p build/stryker
+	cp tests/stryker/package.json tests/stryker/package-lock.json build/stryker/
+	npm ci --prefix build/stryker --silent
 	touch $@
 
 format: python ## bring the code to the house format

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from grader import cli
 from grader.cli import grade
+from grader.formats import Format
 from tests.grader.small_course import FILES, REFERENCE, write_course
 from tests.grader.small_oracle import LIVE
 
@@ -83,6 +84,31 @@ def test_a_failure_of_ours_exits_with_5_and_blames_no_one(course: Path, sent: Pa
     assert (report["verdict"], report["score"], report["contract"]) == ("grader_error", None, None)
 
 
+def test_a_refusal_and_a_failure_of_ours_can_be_had_in_every_form(course: Path, sent: Path) -> None:
+    files = ["Z1", "--double", str(sent / "double.py"), "--tests", str(sent / "tests")]
+    bad = sent / "bad.py"
+    bad.write_bytes(b"x = '\xff'\n")
+    for form in Format:
+        refused = run(course, "Z1", "--double", bad, "--tests", sent / "tests", "--format", form)
+        assert (refused.exit_code, "is not UTF-8" in refused.stdout) == (6, True)
+        failed = CliRunner().invoke(
+            grade,
+            ["--course", str(course), *files, "--format", form.value],
+            env={"DOCKER_HOST": "tcp://127.0.0.1:1"},
+        )
+        assert (failed.exit_code, "our side" in failed.stdout) == (5, True)
+
+
+def test_teachers_read_their_own_sources_and_the_points_they_ask_for(course: Path, sent: Path) -> None:
+    words: list[str | Path] = ["Z1", "--double", sent / "double.py", "--tests", sent / "tests", "--seed", "5"]
+    document = json.loads(run(course, *words, "--format", "stryker").stdout)
+    [file] = document["files"].values()
+    assert file["source"] == REFERENCE and all("replacement" in mutant for mutant in file["mutants"])
+    assert document["testFiles"]["test_double.py"]["source"] == SUITE
+    assert json.loads(run(course, *words, "--format", "gradescope", "--points", "12").stdout)["score"] == 12
+    assert run(course, *words, "--format", "junit").stdout.startswith("<?xml")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -97,7 +123,8 @@ def test_a_failure_of_ours_exits_with_5_and_blames_no_one(course: Path, sent: Pa
         (["Z1", "--tests", ".", "--double"], "--double wants a file."),
         (["Z1", "--tests", ".", "--file", "double"], "--file wants STEM=FILE"),
         (["Z1", "--tests", ".", "--seed", "-1"], "--seed"),
-        (["Z1", "--tests", ".", "--format", "xml"], "--format"),
+        (["Z1", "--tests", ".", "--format", "xml"], "'json', 'text', 'stryker', 'gradescope', 'junit'"),
+        (["Z1", "--tests", ".", "--points", "-1"], "--points"),
     ],
 )
 def test_mistakes_of_usage_exit_with_2_and_say_which(course: Path, words: list[str], says: str) -> None:

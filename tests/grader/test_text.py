@@ -2,6 +2,7 @@ from grader import conclude
 from grader.report import Report
 from grader.text import render
 from grader.unit import Unit
+from grader.wording import KILLS_NOTHING
 from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit
 
 
@@ -28,6 +29,17 @@ def test_every_test_and_mutant_has_a_line(unit: Unit) -> None:
         "timeout   m2",
     ):
         assert line in text
+
+
+def test_what_was_caught_is_told_by_category(unit: Unit) -> None:
+    report_text = render(report(unit))
+    assert "  1 of 2 in scale\n" in report_text
+
+
+def test_a_test_that_catches_nothing_is_told_so_and_what_it_says_on_the_own_code_too(unit: Unit) -> None:
+    acts = {"m1": {"test_a": Act.FAIL}, "own": {"test_b": Act.FAIL}}
+    text = render(SimulatedSuite(a_unit(unit, ["m1"]), ("test_a", "test_b"), acts).grade())
+    assert f"         {KILLS_NOTHING}\n         on your own code: " in text
 
 
 def test_a_test_that_does_not_count_is_not_said_to_catch_nothing(unit: Unit) -> None:
