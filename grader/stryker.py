@@ -195,7 +195,7 @@ class _Found:
 
 def _placeholder(part: MutationPart, found: _Found) -> FileResult:
     """A line for each mutant in place of the source."""
-    lines = [f"{mutant.id} ({mutant.category or mutant.tier})" for mutant in part.mutants]
+    lines = [escaped(f"{mutant.id} ({mutant.category or mutant.tier})") for mutant in part.mutants]
     mutants = [
         found.of(mutant, {"start": {"line": at, "column": 1}, "end": {"line": at, "column": _units(line) + 1}})
         for at, (mutant, line) in enumerate(zip(part.mutants, lines, strict=True), 1)

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from grader import stryker
 from grader.report import Report
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
-from tests.grader.form_reports import all_kinds, as_seen, hostile, the_unit
+from grader.views import for_role
+from tests.grader.form_reports import all_kinds, as_seen, failed, failing, hostile, passing, rejected, the_unit, void
 from tests.grader.simulated import Act, SimulatedSuite, a_unit
 from tests.grader.small_course import small_unit
 
@@ -85,8 +87,8 @@ def test_the_metrics_package_makes_the_lines_of_every_mutant(unit: Unit, real: U
 
 PAGE = """<!doctype html><meta charset="utf-8"><body>
 <mutation-test-report-app></mutation-test-report-app>
-<script src="{script}"></script>
-<script type="application/json" id="report">{report}</script>
+<script src="SCRIPT"></script>
+<script type="application/json" id="report">REPORT</script>
 <script>
   const wrong = [];
   addEventListener('error', (event) => wrong.push(event.message));
@@ -110,7 +112,7 @@ def rendered(tmp_path: Path, report: str, view: str = "") -> str:
     """The words that the page shows, by Chromium; fails on an error of the page's."""
     page = tmp_path / "page.html"
     script = (PACKAGES / "mutation-testing-elements" / "dist" / "mutation-test-elements.js").as_uri()
-    page.write_text(PAGE.format(script=script, report=report), encoding="utf-8")
+    page.write_text(PAGE.replace("SCRIPT", script).replace("REPORT", report), encoding="utf-8")
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     done = subprocess.run(
         [*command, "--virtual-time-budget=6000", "--dump-dom", f"{page.as_uri()}{view}"],
@@ -125,3 +127,43 @@ def rendered(tmp_path: Path, report: str, view: str = "") -> str:
     seen = json.loads(text)
     assert seen["wrong"] == []
     return str(seen["words"])
+
+
+def row(words: str) -> tuple[str, int, int, int]:
+    """Of all files: the score, and how many mutants were killed, survived and timed out."""
+    found = re.search(r"Of covered All files (\S+) \S+ (\d+) (\d+) (\d+) ", words)
+    assert found is not None, words
+    return found[1], int(found[2]), int(found[3]), int(found[4])
+
+
+@pytest.mark.parametrize("role", ["teacher", "student"])
+def test_the_page_shows_our_score(unit: Unit, tmp_path: Path, role: str) -> None:
+    for number, report in enumerate((passing(unit), failing(unit), void(unit), hostile(failing(unit)))):
+        assert report.mutation is not None
+        view = for_role(report, role)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        material = the_unit(unit) if role == "teacher" else None
+        score, killed, survived, timed_out = row(rendered(folder, stryker.render(view, material)))
+        assert score == f"{100 * report.mutation.score:.2f}"
+        assert killed + survived + timed_out == report.mutation.total
+
+
+def test_the_page_shows_the_reference_with_its_mutants_to_teachers_and_their_lines_to_students(
+    unit: Unit, real: Unit, tmp_path: Path
+) -> None:
+    report = on_the_real_unit(unit, real)
+    words = rendered(tmp_path, stryker.render(report, real), "#mutant/mha.py")
+    assert "class MultiHeadAttention ( Module )" in words
+    assert "Killed ( 20 )" in words and "Survived ( 25 )" in words and "Timeout ( 5 )" in words
+    view = for_role(report, "student")
+    words = rendered(tmp_path, stryker.render(view), "#mutant/mutants")
+    assert "MultiHeadAttention" not in words
+    assert all(f"{mutant.id} (" in words for mutant in real.mutants)
+
+
+def test_the_page_shows_why_there_are_no_mutants(tmp_path: Path) -> None:
+    for number, report in enumerate((rejected(), failed())):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert row(rendered(folder, stryker.render(report))) == ("N/A", 0, 0, 0)
