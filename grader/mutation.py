@@ -11,7 +11,7 @@ from grader import wording
 from grader.plan import REFERENCE
 from grader.report import Cause, Cell, MutantStatus, Outcome
 from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
-from sandbox.records import EndingKind, RunResult, function_of
+from sandbox.records import EndingKind, ItemOutcome, RunResult, function_of
 
 MOST_RUNS_OF_A_MUTANT = 6
 
@@ -190,6 +190,7 @@ _CELLS = {
     Outcome.SKIPPED: Cell.SKIPPED,
     Outcome.NOT_RUN: Cell.NOT_RUN,
 }
+_FAILED_ITEMS = {ItemOutcome.FAILED: Cell.FAIL, ItemOutcome.ERROR: Cell.ERROR}
 
 
 def cells(suite: SuiteSeen) -> dict[str, Cell]:
@@ -200,14 +201,15 @@ def cells(suite: SuiteSeen) -> dict[str, Cell]:
 
 def _cells_of_mutant(runs: Sequence[RunResult], decision: Decision) -> dict[str, Cell]:
     """Over all runs: a failure is not undone by a later pass, time over in a run that was not alone is."""
+    last = cells(join(runs))
     failed_once = {
-        name: cell
+        name: _FAILED_ITEMS[item.outcome]
         for run in runs
-        for name, cell in cells(join([run])).items()
-        if cell is Cell.FAIL or (cell is Cell.ERROR and run.complete)
+        for item in run.record.items
+        if item.outcome in _FAILED_ITEMS and last.get(name := function_of(item.id)) is not Cell.SKIPPED
     }
     caught = Cell.TIMEOUT if decision.status is MutantStatus.TIMEOUT else Cell.KILL
-    return cells(join(runs)) | failed_once | dict.fromkeys(decision.killed_by, caught)
+    return last | failed_once | dict.fromkeys(decision.killed_by, caught)
 
 
 @dataclass(frozen=True)
