@@ -147,6 +147,10 @@ def _init_cases(draw: np.random.Generator) -> Iterator[Case]:
         source = f"PCG32({seed})" if given else "None"
         says = f"MultiHeadAttention({d}, {H}, dropout={rate}, bias={bias}, rng={source})"
         yield _case("init", says, {"d_model": d, "n_heads": H, "dropout": rate, "bias": bias, "seed": seed})
+    H = _between(draw, 1, 8)
+    d = _width(draw, H)
+    defaults = {"d_model": d, "n_heads": H, "dropout": 0.0, "bias": True, "seed": None, "defaults": True}
+    yield _case("init", f"MultiHeadAttention({d}, {H})", defaults)
 
 
 LAYOUTS = ("contiguous", "transposed", "strided", "reversed")
@@ -442,13 +446,15 @@ def _refused_masks(draw: np.random.Generator, d: int, H: int, B: int, Tq: int, T
         (B, (B, H + 1, Tq, Tk), "bool"),
         (1, (B, Tq, Tk), "bool"),
     ):
-        call = _choice(draw, ("attend", "head_mask"))
-        arrays: Arrays = {"mask": np.asarray(draw.random(shape) < 0.7).astype(dtype)}
-        if call == "attend":
-            arrays["x_q"] = draw.standard_normal((batch, Tq, d)).astype("float32")
-            arrays["x_kv"] = draw.standard_normal((batch, Tk, d)).astype("float32")
-        says = f"{call} with a {list(shape)} mask of {dtype}, B = {batch}, Tq = {Tq} and Tk = {Tk}"
-        yield _refused(says, call, d, H, arrays, sizes=[batch, Tq, Tk])
+        mask = np.asarray(draw.random(shape) < 0.7).astype(dtype)
+        inputs = {
+            "x_q": draw.standard_normal((batch, Tq, d)).astype("float32"),
+            "x_kv": draw.standard_normal((batch, Tk, d)).astype("float32"),
+        }
+        # What head_mask lets through a later step of attend may still refuse, so both are asked.
+        for call, others in (("head_mask", {}), ("attend", inputs)):
+            says = f"{call} with a {list(shape)} mask of {dtype}, B = {batch}, Tq = {Tq} and Tk = {Tk}"
+            yield _refused(says, call, d, H, {"mask": mask, **others}, sizes=[batch, Tq, Tk])
 
 
 def _refused(says: str, call: str, d: int, H: int, arrays: Arrays, sizes: Sequence[int] = ()) -> Case:
@@ -794,7 +800,8 @@ def _drive_init(unit: ModuleType, params: Params, arrays: Arrays) -> Arrays:
 
     rng = None if params["seed"] is None else PCG32(params["seed"])
     d, H = params["d_model"], params["n_heads"]
-    module = unit.MultiHeadAttention(d, H, dropout=params["dropout"], bias=params["bias"], rng=rng)
+    options = {} if "defaults" in params else {"dropout": params["dropout"], "bias": params["bias"], "rng": rng}
+    module = unit.MultiHeadAttention(d, H, **options)
     state = module.state_dict()
     places = [NAMES.index(name) if name in NAMES else len(NAMES) for name in state]
     result = {
