@@ -189,7 +189,7 @@ def with_float_masks_in_head_mask() -> Any:
 
 
 @pytest.mark.parametrize("make", [without_bias_by_default, with_float_masks_in_head_mask])
-def test_code_that_is_right_but_for_one_rule_disagrees(make: Callable[[], Any]) -> None:
+def test_code_that_breaks_one_rule_disagrees(make: Callable[[], Any]) -> None:
     module = ModuleType("odd")
     module.MultiHeadAttention = make()  # type: ignore[attr-defined]
     for seed in SEEDS:
