@@ -1,9 +1,16 @@
-"""A file of the course goes in as bytes; its text or its syntax tree comes out, or LoadError with the line at fault."""
+"""A file of the course goes in as bytes; its text, settings or syntax tree comes out, or LoadError with the line."""
 
 import ast
+import re
+import tomllib
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from grader.errors import LoadError
 from grader.source import Unparsed, parse
+
+Settings = TypeVar("Settings", bound=BaseModel)
 
 
 def text_of(file: str, data: bytes) -> str:
@@ -21,3 +28,38 @@ def tree_of(file: str, source: bytes) -> ast.Module:
     if isinstance(tree, Unparsed):
         raise LoadError(file, tree.line, tree.message)
     return tree
+
+
+def settings_of(file: str, data: bytes, model: type[Settings]) -> Settings:
+    """A TOML file as the model has it. `file` names it in errors."""
+    text = text_of(file, data)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        raise LoadError(file, int(line[1]) if line else text.count("\n") + 1, f"is not TOML: {error}") from error
+    except RecursionError as error:
+        raise LoadError(file, 0, "is nested too deeply") from error
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = tuple(part for part in first["loc"] if isinstance(part, str))
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise LoadError(file, line_of(text, path), f"{where}: {first['msg']}") from error
+
+
+def line_of(text: str, path: tuple[str, ...]) -> int:
+    """The line that sets a key, or else that of its table's header, or 0."""
+    table: tuple[str, ...] = ()
+    nearest = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := re.match(r"\s*\[\[?\s*([\w.\-\"]+)\s*\]\]?", line):
+            table = tuple(part.strip('"') for part in header[1].split("."))
+            if path and path[: len(table)] == table and not nearest:
+                nearest = number
+        elif key := re.match(r"\s*([\w.\-\"]+)\s*=", line):
+            full = (*table, *(part.strip('"') for part in key[1].split(".")))
+            if path and path[: len(full)] == full:
+                return number
+    return nearest

@@ -1,14 +1,12 @@
 """The text of a unit's module file goes in; its checked settings come out, or LoadError with the line at fault."""
 
 import re
-import tomllib
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from grader.course_file import text_of
-from grader.errors import LoadError
+from grader.course_file import settings_of
 
 
 def relative(path: str) -> str:
@@ -108,34 +106,4 @@ class ModuleFile(_Table):
 
 def read(file: str, data: bytes) -> ModuleFile:
     """Parse and check a module file named `file`. Raises LoadError."""
-    text = text_of(file, data)
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise LoadError(file, int(line[1]) if line else text.count("\n") + 1, f"is not TOML: {error}") from error
-    except RecursionError as error:
-        raise LoadError(file, 0, "is nested too deeply") from error
-    try:
-        return ModuleFile.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        path = tuple(part for part in first["loc"] if isinstance(part, str))
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise LoadError(file, line_of(text, path), f"{where}: {first['msg']}") from error
-
-
-def line_of(text: str, path: tuple[str, ...]) -> int:
-    """The line that sets a key, or else that of its table's header, or 0."""
-    table: tuple[str, ...] = ()
-    nearest = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if header := re.match(r"\s*\[\[?\s*([\w.\-\"]+)\s*\]\]?", line):
-            table = tuple(part.strip('"') for part in header[1].split("."))
-            if path and path[: len(table)] == table and not nearest:
-                nearest = number
-        elif key := re.match(r"\s*([\w.\-\"]+)\s*=", line):
-            full = (*table, *(part.strip('"') for part in key[1].split(".")))
-            if path and path[: len(full)] == full:
-                return number
-    return nearest
+    return settings_of(file, data, ModuleFile)

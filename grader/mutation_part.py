@@ -83,6 +83,7 @@ def _without_runs(unit: Unit, stopped: Stopped) -> dict[str, Decision]:
 
 
 def _mutant_parts(unit: Unit, decisions: Mapping[str, Decision]) -> tuple[MutantPart, ...]:
+    hints = {m.id: m.hints if decisions[m.id].status is MutantStatus.SURVIVED else () for m in unit.mutants}
     return tuple(
         MutantPart(
             id=mutant.id,
@@ -90,7 +91,9 @@ def _mutant_parts(unit: Unit, decisions: Mapping[str, Decision]) -> tuple[Mutant
             required=mutant.id in unit.required_mutants,
             status=decisions[mutant.id].status,
             killed_by=decisions[mutant.id].killed_by,
-            hint=mutant.public if decisions[mutant.id].status is MutantStatus.SURVIVED else "",
+            hint=next(iter(hints[mutant.id]), ""),
+            hints_total=len(hints[mutant.id]),
+            hints=hints[mutant.id],
             category=mutant.category,
             cause=decisions[mutant.id].cause,
             detail=mutant.private,

@@ -209,7 +209,9 @@ class MutantPart(Part):
     required: bool
     status: MutantStatus
     killed_by: tuple[str, ...]
-    hint: str
+    hint: str = Field(description="of a survivor: what kind of test is missing; the first of its hints")
+    hints_total: Count = Field(default=0, description="of a survivor: how many hints there are, this one included")
+    hints: tuple[str, ...] = Field(default=(), description="for teachers: all of them, from vague to concrete")
     category: str
     cause: Cause | None = None
     detail: str = Field(default="", description="for teachers: what the fault is")

@@ -34,7 +34,8 @@ class CourseTest:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A planted fault: `files` are the unit's files (by path) as it leaves them; `public` is the student's hint."""
+    """A planted fault: `files` are the unit's files (by path) as it leaves them; `public` is what its manifest tells
+    students, `ordered` the hints in the order in which they are unlocked, where the unit has such."""
 
     id: str
     tier: str
@@ -45,6 +46,12 @@ class Mutant:
     private: str
     category: str
     files: Mapping[str, bytes]
+    ordered: tuple[str, ...] = ()
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """From vague to concrete. The first stands in every report on a survivor."""
+        return self.ordered or (self.public,)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import course_tests, freedoms, interface, manifest, module_file, names, patches
-from grader.course_file import text_of, tree_of
+from grader import course_tests, freedoms, hints, interface, manifest, module_file, names, patches
+from grader.course_file import line_of, text_of, tree_of
 from grader.digest import digest_of
 from grader.driver import driver_of
 from grader.errors import LoadError
@@ -131,7 +131,7 @@ def _load(tree: _Tree, file: str) -> Unit:
     text = text_of(file, data)
 
     def at(*path: str) -> int:
-        return module_file.line_of(text, path)
+        return line_of(text, path)
 
     files = tuple(UnitFile(path, _module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
     for one in files:
@@ -277,10 +277,20 @@ def _oracle(tree: _Tree, unit: str) -> UnitOracle | None:
 def _mutants(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Mutant, ...]:
     file = f"mutants/{unit}/manifest.tsv"
     rows = manifest.read(file, tree.read(file), unit)
-    return tuple(_mutant(tree, unit, row, {one.path: one.reference for one in files}) for row in rows)
+    references = {one.path: one.reference for one in files}
+    ordered = _hints(tree, unit, rows)
+    return tuple(_mutant(tree, unit, row, references, ordered.get(row.mid, ())) for row in rows)
 
 
-def _mutant(tree: _Tree, unit: str, row: manifest.Row, references: Mapping[str, bytes]) -> Mutant:
+def _hints(tree: _Tree, unit: str, rows: Sequence[manifest.Row]) -> Mapping[str, tuple[str, ...]]:
+    """mutants/UNIT/hints.toml; without it, each mutant has the manifest's hint alone."""
+    file = f"mutants/{unit}/hints.toml"
+    return hints.read(file, tree.read(file), rows) if (tree.root / file).is_file() else {}
+
+
+def _mutant(
+    tree: _Tree, unit: str, row: manifest.Row, references: Mapping[str, bytes], ordered: tuple[str, ...]
+) -> Mutant:
     path = f"mutants/{unit}/{row.mid}.patch"
     patch = tree.read(path, f"mutants/{unit}/manifest.tsv", row.at)
     try:
@@ -298,6 +308,7 @@ def _mutant(tree: _Tree, unit: str, row: manifest.Row, references: Mapping[str, 
         private=row.private,
         category=row.category,
         files={**references, **changed},
+        ordered=ordered,
     )
 
 
@@ -427,6 +438,7 @@ def _graded(tree: _Tree, module: bytes, unit: Unit) -> Iterator[tuple[str, bytes
             mutant.public,
             mutant.private,
             mutant.category,
+            mutant.hints,
         )
         yield f"mutant/{mutant.id}", repr(told).encode()
         yield from ((f"mutant/{mutant.id}/{path}", data) for path, data in mutant.files.items())

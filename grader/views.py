@@ -74,6 +74,7 @@ def _mutation(part: MutationPart, tests: Sequence[StudentTestPart], closed: bool
                 "killed_by": ()
                 if closed
                 else tuple(sorted(order.keys() & set(mutant.killed_by), key=order.__getitem__)),
+                "hints": (),
                 "detail": "",
                 "cause": _plain(mutant.cause),
             }

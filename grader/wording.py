@@ -602,6 +602,22 @@ def next_mutant(mutant: str, hint: str) -> str:
     return f"Write a test that catches {mutant}: {hint}"
 
 
+def hint(text: str, section: str) -> str:
+    """A hint with where the chapter speaks of it, if it does."""
+    return f"{text} ({section})" if section else text
+
+
+def distinct_sizes(nothing_changes: Sequence[str], shapes_stay: Sequence[str]) -> str:
+    """Which sizes hide a fault, each as "the batch size is 1": altogether, or from whoever looks at no numbers."""
+    start = "Use distinct sizes, all larger than 1" if nothing_changes else "Use distinct sizes"
+    parts = []
+    if nothing_changes:
+        parts.append(f"where {' or '.join(nothing_changes)}, this fault changes nothing, so no test can notice it")
+    if shapes_stay:
+        parts.append(f"where {' or '.join(shapes_stay)}, it raises no error and changes no shape, with others it does")
+    return f"{start}: {'; '.join(parts)}."
+
+
 def next_void(mutant: str, message: str) -> str:
     return f"A run of your tests on {mutant} did not end by itself, so it is not caught. {message}"
 

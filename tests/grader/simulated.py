@@ -80,7 +80,10 @@ def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: I
     return replace(
         base,
         mutants=tuple(
-            Mutant(mid, "semantic", "op", 1, mid in required, f"hint {mid}", f"fault {mid}", "scale", variant(mid))
+            Mutant(
+                *(mid, "semantic", "op", 1, mid in required, f"hint {mid}", f"fault {mid}", "scale", variant(mid)),
+                ordered=(f"hint {mid}", f"second hint {mid}"),
+            )
             for mid in mutants
         ),
         required_mutants=required,

@@ -125,6 +125,14 @@ def test_students_see_neither_the_fault_nor_the_wheats(small: Unit) -> None:
     assert "hint m1" in seen_by(report, "student")
 
 
+def test_students_see_how_many_hints_there_are_and_the_first_of_them(small: Unit) -> None:
+    report = SimulatedSuite(small, TESTS, {"m2": {"test_a": Act.FAIL}}).grade()
+    assert "second hint m1" in seen_by(report, "teacher") and "second hint m1" not in seen_by(report, "student")
+    shown = for_role(report, "student").mutation
+    assert shown is not None
+    assert [(each.hint, each.hints_total) for each in shown.mutants] == [("hint m1", 2), ("", 0)]
+
+
 def test_a_report_without_tests_is_the_same_for_everyone(small: Unit) -> None:
     report = conclude.rejected("Z1", ABOUT, "link", "This is a link.")
     assert for_role(report, "student") == report
@@ -248,6 +256,8 @@ FIELDS = {
     "mutation.mutants[].status": AS_IS,
     "mutation.mutants[].killed_by[]": CUT,  # names in the files, in their order; none if the grade is void
     "mutation.mutants[].hint": AS_IS,
+    "mutation.mutants[].hints_total": AS_IS,
+    "mutation.mutants[].hints": BLANK,  # unlocked one at a time
     "mutation.mutants[].category": AS_IS,
     "mutation.mutants[].cause.code": AS_IS,
     "mutation.mutants[].cause.message": CUT,  # without the signal
