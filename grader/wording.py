@@ -612,9 +612,12 @@ def distinct_sizes(nothing_changes: Sequence[str], shapes_stay: Sequence[str]) -
     start = "Use distinct sizes, all larger than 1" if nothing_changes else "Use distinct sizes"
     parts = []
     if nothing_changes:
-        parts.append(f"where {' or '.join(nothing_changes)}, this fault changes nothing, so no test can notice it")
+        parts.append(f"where {' or '.join(nothing_changes)}, this fault changes nothing that a test could see")
     if shapes_stay:
-        parts.append(f"where {' or '.join(shapes_stay)}, it raises no error and changes no shape, with others it does")
+        who = "it" if parts else "this fault"
+        parts.append(
+            f"where {' or '.join(shapes_stay)}, {who} raises no error and changes no shape; with others it does"
+        )
     return f"{start}: {'; '.join(parts)}."
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from grader.report import IntakeEntry, Verdict, intake_entries
 from grader.unit import Unit
 from service import audit, links, regrades, runs
+from service.hints import Board, Budget, HintUse, Unlocked
 from service.places import Place
 from service.schedules import StandingAnswer
 from service.submissions import Stored
@@ -31,6 +32,7 @@ class SubmissionLinks(Answer):
     self: str
     events: str = Field(description="Server-Sent Events: status, progress, done")
     report: str
+    hints: str
 
 
 _ID = "6f1c2b9d0c6c4c6f8f6e0c1f6d1b2a3c"
@@ -43,7 +45,7 @@ _RUNNING: dict[str, Any] = {
     "estimate_seconds": 8.5,
     "progress": {"phase": "mutants", "done": 9, "total": 80},
     "attempts_left": 4,
-    "links": {"self": _HERE, "events": f"{_HERE}/events", "report": f"{_HERE}/report"},
+    "links": {"self": _HERE, "events": f"{_HERE}/events", "report": f"{_HERE}/report", "hints": f"{_HERE}/hints"},
     "intake": [],
 }
 
@@ -247,6 +249,90 @@ class RunList(Answer):
     runs: tuple[RunAnswer, ...] = Field(description="the first one first")
 
 
+MUTANT_ID = r"^[A-Za-z][A-Za-z0-9]{0,15}$"
+MOST_HINTS = 20  # of a mutant
+
+
+class HintRequest(Answer):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mutant: str = Field(pattern=MUTANT_ID, examples=["m09"])
+    number: int | None = Field(
+        default=None, ge=1, le=MOST_HINTS, description="which hint; null: the next. With it, sending twice unlocks one."
+    )
+
+
+class RatingRequest(Answer):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    helpful: bool
+
+
+class HintAnswer(Answer):
+    number: int = Field(description="1 is the hint in the report")
+    text: str
+    unlocked_at: datetime | None = Field(description="null: it stands in the report")
+    helpful: bool | None = Field(description="the student's rating; null: none yet")
+
+
+class MutantHints(Answer):
+    mutant: str
+    category: str
+    required: bool
+    unlocked: tuple[HintAnswer, ...] = Field(description="from vague to concrete")
+    left: int = Field(description="hints of this mutant that are not unlocked")
+
+
+class HintLimitsAnswer(Answer):
+    """A teacher's limits on unlocking, and what is left of them."""
+
+    unlocks: int | None = Field(description="at this unit in all; null: without limit")
+    unlocks_used: int
+    unlocks_left: int | None
+    unlocks_per_hour: int | None
+    left_this_hour: int | None
+    cooldown_seconds: float | None = Field(description="between two")
+    retry_after_seconds: float = Field(description="until the limits in time allow the next; 0: they do now")
+
+
+class HintsAnswer(Answer):
+    """What a student has unlocked of the hints of the mutants that survived."""
+
+    submission: str
+    newest: bool = Field(description="hints can be unlocked for the newest graded submission only")
+    mutants: tuple[MutantHints, ...]
+    limits: HintLimitsAnswer
+
+
+class UnlockAnswer(Answer):
+    mutant: str
+    hint: HintAnswer
+    left: int = Field(description="hints of this mutant that are not unlocked")
+    limits: HintLimitsAnswer
+
+
+class HintUseRow(Answer):
+    number: int = Field(description="1 is the hint in the report, which nobody unlocks")
+    text: str
+    unlocked: int = Field(description="by how many students")
+    helpful: int = Field(description="rated so by how many students")
+    unhelpful: int
+    caught: int = Field(description="who unlocked it and caught the mutant with a later submission")
+
+
+class MutantHintUse(Answer):
+    mutant: str
+    hints: tuple[HintUseRow, ...]
+
+
+class HintUseAnswer(Answer):
+    """How a class fared with the hints of a unit."""
+
+    unit: str
+    course: str | None
+    mutants: tuple[MutantHintUse, ...]
+
+
 class ErasedAnswer(Answer):
     """What is no longer there."""
 
@@ -296,7 +382,7 @@ class Ready(Answer):
 
 def links_of(submission_id: str) -> SubmissionLinks:
     here = links.to(f"/v1/submissions/{submission_id}")
-    return SubmissionLinks(self=here, events=f"{here}/events", report=f"{here}/report")
+    return SubmissionLinks(self=here, events=f"{here}/events", report=f"{here}/report", hints=f"{here}/hints")
 
 
 def submission(stored: Stored, run: runs.RunState, place: Place, attempts_left: int | None) -> SubmissionAnswer:
@@ -430,3 +516,55 @@ def audit_entry(entry: audit.Entry) -> AuditEntry:
         detail=dict(entry.detail),
         request_id=entry.request_id,
     )
+
+
+def hint(found: Unlocked) -> HintAnswer:
+    unlocked_at = moment(found.unlocked_at) if found.unlocked_at is not None else None
+    return HintAnswer(number=found.number, text=found.text, unlocked_at=unlocked_at, helpful=found.helpful)
+
+
+def hint_limits(found: Budget, now: float) -> HintLimitsAnswer:
+    return HintLimitsAnswer(
+        unlocks=found.limits.unlocks,
+        unlocks_used=found.used,
+        unlocks_left=found.left,
+        unlocks_per_hour=found.limits.per_hour,
+        left_this_hour=found.left_this_hour,
+        cooldown_seconds=found.limits.cooldown_seconds,
+        retry_after_seconds=round(max(0.0, found.free_at - now), 1),
+    )
+
+
+def hints(submission_id: str, found: Board, now: float) -> HintsAnswer:
+    return HintsAnswer(
+        submission=submission_id,
+        newest=found.newest,
+        mutants=tuple(
+            MutantHints(
+                mutant=each.id,
+                category=each.category,
+                required=each.required,
+                unlocked=tuple(map(hint, each.unlocked)),
+                left=each.left,
+            )
+            for each in found.survivors
+        ),
+        limits=hint_limits(found.budget, now),
+    )
+
+
+def hint_use(unit: str, course: str | None, found: Iterable[HintUse]) -> HintUseAnswer:
+    """`found` goes mutant by mutant."""
+    rows: dict[str, list[HintUseRow]] = {}
+    for each in found:
+        row = HintUseRow(
+            number=each.number,
+            text=each.text,
+            unlocked=each.unlocked,
+            helpful=each.helpful,
+            unhelpful=each.unhelpful,
+            caught=each.caught,
+        )
+        rows.setdefault(each.mutant, []).append(row)
+    mutants = tuple(MutantHintUse(mutant=mutant, hints=tuple(told)) for mutant, told in rows.items())
+    return HintUseAnswer(unit=unit, course=course, mutants=mutants)

@@ -6,6 +6,7 @@ acknowledged submission must survive a power cut. (docs/decisions/0061)
 """
 
 import fcntl
+import hashlib
 import math
 import os
 import sqlite3
@@ -90,6 +91,17 @@ def insert_or_ignore(connection: sa.Connection, table: sa.Table, values: Mapping
     if connection.dialect.name == "sqlite":
         return sqlite.insert(table).values(values).on_conflict_do_nothing()
     return postgresql.insert(table).values(values).on_conflict_do_nothing()
+
+
+def take_turns(connection: sa.Connection, name: str) -> None:
+    """Let the transactions that take turns under this name follow one another, so that each sees the ones before it.
+
+    SQLite has one writer anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        key = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        lock = sa.func.pg_advisory_xact_lock(sa.cast(int.from_bytes(key, signed=True), sa.BigInteger))
+        connection.execute(sa.select(lock))
 
 
 def exists(settings: Settings) -> bool:

@@ -6,7 +6,6 @@ administrators are not limited, and what they send for a student uses none of th
 (docs/decisions/0127)
 """
 
-import hashlib
 import math
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ import sqlalchemy as sa
 
 from service import offerings, walltime, wording
 from service.accounts import Account, Role
+from service.database import take_turns
 from service.deadlines import LatePolicy, Times
 from service.offerings import Assignment, Counts, Offering
 from service.problems import Problem
@@ -88,7 +88,8 @@ def check(
     `counted` False is for one that uses no attempt: it repeats an earlier one. Raises Problem 403 `course_archived`,
     `not_open_yet` or `closed`, and 429 `attempts_used_up`, `too_many_per_hour` or `cooling_down`.
     """
-    _take_turns(connection, student if student is not None else account.id)
+    # Across units and courses, because the place in the queue depends on all of them.
+    take_turns(connection, f"submissions of {student if student is not None else account.id}")
     if account.sees_class:
         return Allowed(False, None)
     offering = offerings.find(connection, course)
@@ -179,17 +180,6 @@ def _later(code: str, message: str, seconds: float, found: Standing) -> Problem:
         left_this_hour=found.left_this_hour,
         retry_after_seconds=math.ceil(seconds),
     )
-
-
-def _take_turns(connection: sa.Connection, owner: str) -> None:
-    """Let the submissions of one student be stored one after the other, so that each sees the ones before it.
-
-    Across units and courses, because the place in the queue depends on all of them. SQLite has one writer anyway.
-    """
-    if connection.dialect.name == "postgresql":
-        key = hashlib.blake2b(b"submissions of " + owner.encode(), digest_size=8).digest()
-        lock = sa.func.pg_advisory_xact_lock(sa.cast(int.from_bytes(key, signed=True), sa.BigInteger))
-        connection.execute(sa.select(lock))
 
 
 def _mine(course: str, unit: str, student: str) -> list[sa.ColumnElement[bool]]:

@@ -38,6 +38,19 @@ class Offering:
 
 
 @dataclass(frozen=True)
+class HintLimits:
+    """How many hints a student may unlock at a unit: in all, in any hour, and how long after the one before.
+
+    None: without that limit. What is usual is enough for every pitfall, and not for reading all hints in a row.
+    (docs/decisions/0168)
+    """
+
+    unlocks: int | None = 20
+    per_hour: int | None = 6
+    cooldown_seconds: float | None = 60.0
+
+
+@dataclass(frozen=True)
 class Assignment:
     """What an offering asks of a unit. None: without that limit."""
 
@@ -47,6 +60,7 @@ class Assignment:
     attempts_per_hour: int | None = None
     cooldown_seconds: float | None = None
     counts: Counts = Counts.BEST
+    hints: HintLimits = field(default_factory=HintLimits)
 
 
 @dataclass(frozen=True)
@@ -117,6 +131,9 @@ def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: As
         "attempts_per_hour": wanted.attempts_per_hour,
         "cooldown_seconds": wanted.cooldown_seconds,
         "counts": wanted.counts.value,
+        "hints": wanted.hints.unlocks,
+        "hints_per_hour": wanted.hints.per_hour,
+        "hint_cooldown_seconds": wanted.hints.cooldown_seconds,
     }
     _put(connection, tables.assignments, {"course": course, "unit": unit}, {**values, "updated_at": by.now})
     said = {**values, "late_policy": wanted.late_policy.model_dump(mode="json")}
@@ -242,6 +259,7 @@ def _assignment(row: sa.Row[tuple[object, ...]]) -> Assignment:
         attempts_per_hour=row.attempts_per_hour,
         cooldown_seconds=row.cooldown_seconds,
         counts=Counts(row.counts),
+        hints=HintLimits(row.hints, row.hints_per_hour, row.hint_cooldown_seconds),
     )
 
 

@@ -1,7 +1,7 @@
 """The settings say how long to keep what; what is older goes, once a day in a worker, or when told to.
 
-Submissions go with their runs, reports and files once they are old enough and graded; keys of requests after a day;
-the audit log stays. (docs/decisions/0133)
+Submissions go with their runs, reports and files once they are old enough and graded, and with the last of a unit the
+hints that were unlocked there; keys of requests after a day; the audit log stays. (docs/decisions/0133)
 """
 
 import logging
@@ -17,7 +17,7 @@ from service import audit, blobs, database
 from service.database import writing
 from service.runs import UNFINISHED
 from service.settings import Settings
-from service.tables import idempotency, runs, submissions
+from service.tables import hints, idempotency, runs, submissions
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ def _sweep_submissions(engine: sa.Engine, settings: Settings, now: float) -> int
         with writing(engine) as connection:
             found = connection.execute(old.order_by(submissions.c.received_at).limit(AT_A_TIME)).scalars().all()
             if not found:
+                _sweep_hints(connection, before)
                 return total
             connection.execute(idempotency.delete().where(idempotency.c.submission.in_(found)))
             # Runs, results, outcomes, files and cache entries go with their submission.
@@ -72,6 +73,12 @@ def _sweep_submissions(engine: sa.Engine, settings: Settings, now: float) -> int
                 now=now,
             )
         total += len(found)
+
+
+def _sweep_hints(connection: sa.Connection, before: float) -> None:
+    """What was unlocked long ago by students of whom no submission of the unit is left."""
+    same = [getattr(submissions.c, name) == getattr(hints.c, name) for name in ("course", "unit", "student")]
+    connection.execute(hints.delete().where(hints.c.unlocked_at < before, ~sa.exists().where(*same)))
 
 
 def _collect_blobs(engine: sa.Engine) -> int:

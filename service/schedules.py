@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from service import walltime, wording
 from service.deadlines import LatePolicy, Times
 from service.limits import Standing
-from service.offerings import Assignment, Counts, Extension, Offering
+from service.offerings import Assignment, Counts, Extension, HintLimits, Offering
 from service.problems import Problem
 
 COURSE_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -34,7 +34,11 @@ def _storable(text: str) -> str:
 Line = Annotated[str, Field(max_length=400), AfterValidator(_storable)]
 Moment = Annotated[str | None, Field(max_length=40, examples=["2026-10-25T23:59", "2026-10-25T23:59:00+02:00"])]
 Count = Annotated[int | None, Field(ge=1, le=MOST_ATTEMPTS)]
+Unlocks = Annotated[int | None, Field(ge=0, le=MOST_ATTEMPTS)]
 Pause = Annotated[float | None, Field(ge=0, le=400 * 86_400, allow_inf_nan=False)]
+
+
+_USUAL = HintLimits()
 
 
 class _Body(BaseModel):
@@ -58,6 +62,9 @@ class AssignmentBody(_Body):
     attempts_per_hour: Count = None
     cooldown_seconds: Pause = Field(default=None, description="between two attempts")
     counts: Counts = Counts.BEST
+    hints: Unlocks = Field(default=_USUAL.unlocks, description="that a student may unlock in all; null: without limit")
+    hints_per_hour: Count = Field(default=_USUAL.per_hour, description="null: without limit")
+    hint_cooldown_seconds: Pause = Field(default=_USUAL.cooldown_seconds, description="between two hints; null: none")
 
 
 class ExtensionBody(_Body):
@@ -97,6 +104,9 @@ class AssignmentAnswer(_Shown):
     attempts_per_hour: int | None
     cooldown_seconds: float | None
     counts: Counts
+    hints: int | None = Field(description="that a student may unlock in all; null: without limit")
+    hints_per_hour: int | None
+    hint_cooldown_seconds: float | None
 
 
 class CourseAnswer(OfferingAnswer):
@@ -159,7 +169,13 @@ def assignment(body: AssignmentBody, zone: str) -> Assignment:
     if said != sorted(said):
         raise Problem(422, "times_disordered", wording.TIMES_DISORDERED)
     return Assignment(
-        times, body.late_policy, body.attempts, body.attempts_per_hour, body.cooldown_seconds, body.counts
+        times,
+        body.late_policy,
+        body.attempts,
+        body.attempts_per_hour,
+        body.cooldown_seconds,
+        body.counts,
+        HintLimits(body.hints, body.hints_per_hour, body.hint_cooldown_seconds),
     )
 
 
@@ -215,6 +231,9 @@ def shown_assignment(course: Offering, unit: str, asked: Assignment) -> Assignme
         attempts_per_hour=asked.attempts_per_hour,
         cooldown_seconds=asked.cooldown_seconds,
         counts=asked.counts,
+        hints=asked.hints.unlocks,
+        hints_per_hour=asked.hints.per_hour,
+        hint_cooldown_seconds=asked.hints.cooldown_seconds,
     )
 
 

@@ -25,7 +25,7 @@ from service.queue import Queue
 from service.runs import Status
 from service.tables import audit as audit_rows
 from service.tables import blobs as blob_rows
-from service.tables import extensions, files, idempotency, outcomes, results, submissions, tokens
+from service.tables import extensions, files, hints, idempotency, outcomes, results, submissions, tokens
 from service.tables import runs as run_rows
 
 POLL_SECONDS = 0.25
@@ -49,7 +49,7 @@ def is_known(connection: sa.Connection, student: str) -> bool:
     """Whether anything stored names the student."""
     if "\0" in student:  # PostgreSQL refuses to compare it
         return False
-    columns = (submissions.c.student, tokens.c.student, extensions.c.student, audit_rows.c.student)
+    columns = (submissions.c.student, tokens.c.student, extensions.c.student, hints.c.student, audit_rows.c.student)
     return any(
         connection.execute(sa.select(column).where(column == student).limit(1)).first() is not None
         for column in columns
@@ -74,6 +74,10 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             "tokens": _dicts(connection, sa.select(tokens).where(tokens.c.student == student), without=("digest",)),
             "extensions": _dicts(
                 connection, sa.select(extensions).where(extensions.c.student == student), without=("token",)
+            ),
+            "hints": _dicts(
+                connection,
+                sa.select(hints).where(hints.c.student == student).order_by(hints.c.unlocked_at, hints.c.number),
             ),
             "idempotency": _dicts(connection, sa.select(idempotency).where(_posted_by(student))),
             "audit": _dicts(
@@ -211,6 +215,7 @@ def _erase_rows(connection: sa.Connection, student: str) -> tuple[str, dict[str,
     # Runs, results, outcomes, files and cache entries go with their submission.
     connection.execute(submissions.delete().where(submissions.c.student == student))
     connection.execute(extensions.delete().where(extensions.c.student == student))
+    connection.execute(hints.delete().where(hints.c.student == student))  # whoever unlocks holds the submission
     for token in gone["tokens"]:  # the row stays: the audit log names it
         values = {"student": pseudonym, "label": "", "digest": f"{pseudonym}-{token}"[:64]}
         connection.execute(tokens.update().where(tokens.c.id == token).values(values))

@@ -8,6 +8,7 @@ ag_blobs        bytes by their SHA-256, compressed; ag_files says which submissi
 ag_cache        the run that answers for the same submission graded under the same conditions
 ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the service's own
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
+ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
 ag_audit        who did what, never changed but for a student's name when that is erased
 
@@ -63,6 +64,10 @@ assignments = Table(
     Column("attempts_per_hour", Integer),
     Column("cooldown_seconds", Double),
     Column("counts", String(16), nullable=False),  # best | latest: which submission is the grade
+    # Unlocks of a student; null: without that limit. Rows of before 0003 got what is usual.
+    Column("hints", Integer, server_default="20"),
+    Column("hints_per_hour", Integer, server_default="6"),
+    Column("hint_cooldown_seconds", Double, server_default="60"),
     Column("updated_at", Double, nullable=False),
     PrimaryKeyConstraint("course", "unit"),
 )
@@ -212,6 +217,23 @@ cache = Table(
     Column("created_at", Double, nullable=False),
 )
 Index("ix_ag_cache_run", cache.c.run)
+
+hints = Table(
+    "ag_hints",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    Column("mutant", String(16), nullable=False),
+    Column("number", Integer, nullable=False),  # 1 stands in every report: a row only if it was rated
+    Column("unlocked_at", Double, nullable=False),
+    Column("counted", Boolean, nullable=False),  # uses up a limit; not if a teacher unlocked it
+    Column("helpful", Boolean),  # null: not rated
+    Column("rated_at", Double),
+    PrimaryKeyConstraint("course", "unit", "student", "mutant", "number"),
+)
+Index("ix_ag_hints_unit", hints.c.unit, hints.c.mutant, hints.c.number)
+Index("ix_ag_hints_student", hints.c.student)
 
 idempotency = Table(
     "ag_idempotency",

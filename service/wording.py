@@ -307,6 +307,55 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
+# -- hints ------------------------------------------------------------------------------------------------------------
+
+HINTS_NOT_NEWEST = (
+    "Hints are unlocked for your newest graded submission only, and this is an older one. What you have unlocked stays."
+)
+HINTS_NO_STUDENT = (
+    "This submission is no student's, so there is nobody to unlock a hint for. Its report shows all hints."
+)
+
+
+def mutant_unknown(mutant: str) -> str:
+    return f"This unit has no mutant {mutant}."
+
+
+def mutant_not_surviving(mutant: str) -> str:
+    return f"There is nothing to hint at: {mutant} did not survive the tests of this submission."
+
+
+def no_more_hints(mutant: str, count: int) -> str:
+    return f"{mutant} has no more hints than {count}, and you have them all."
+
+
+def hint_out_of_turn(mutant: str, following: int) -> str:
+    return f"Hints are unlocked one after the other; the next one of {mutant} is number {following}."
+
+
+def hint_locked(mutant: str, number: int) -> str:
+    return f"Hint {number} of {mutant} is not unlocked, or there is none."
+
+
+def rating_of_staff(role: Role) -> str:
+    return f"Students rate hints; your token has the role {role.value}."
+
+
+def hints_used_up(most: int) -> str:
+    if not most:
+        return "In this course there are no hints at this unit beyond those in the report."
+    return f"All hints that you may unlock at this unit ({most}) are used; those that you have stay."
+
+
+def too_many_hints_per_hour(most: int, seconds: float) -> str:
+    return f"At most {most} hints of this unit an hour. The next is possible in {_duration(seconds)}."
+
+
+def hint_cooling_down(pause_seconds: float, seconds: float) -> str:
+    pause, left = _duration(pause_seconds), _duration(seconds)
+    return f"Between two hints lie {pause}: try what the last one says. The next is possible in {left}."
+
+
 # -- the command line ------------------------------------------------------------------------------------------------
 
 NOT_ISOLATED = "Warning: --sandbox process runs what is submitted without isolation."

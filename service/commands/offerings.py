@@ -13,10 +13,11 @@ from grader.units import load_course
 from service import offerings, schedules, wording
 from service.commands.connected import data_option, transaction
 from service.deadlines import LatePolicy, Per
-from service.offerings import By, Counts, Offering
+from service.offerings import By, Counts, HintLimits, Offering
 from service.problems import Problem
 from service.settings import from_environment
 
+USUAL = HintLimits()
 BY_HAND = "command line"  # who granted an extension, where there is no token
 
 
@@ -62,6 +63,16 @@ def set_offering(course: str, title: str, timezone: str, archived: bool, data: P
 @click.option("--per-hour", type=click.IntRange(1), help="Attempts within 60 minutes.")
 @click.option("--cooldown", type=click.FloatRange(0), help="Seconds between two attempts.")
 @click.option("--counts", type=click.Choice([each.value for each in Counts]), default="best", show_default=True)
+@click.option("--hints", type=click.IntRange(0), default=USUAL.unlocks, show_default=True, help="Unlocks in all.")
+@click.option("--hints-per-hour", type=click.IntRange(1), default=USUAL.per_hour, show_default=True)
+@click.option(
+    "--hint-cooldown",
+    type=click.FloatRange(0),
+    default=USUAL.cooldown_seconds,
+    show_default=True,
+    help="Seconds between two.",
+)
+@click.option("--unlimited-hints", is_flag=True, help="Instead of these three.")
 @click.option("--penalty", type=click.FloatRange(0, 1), default=0.0, help="Share of the score lost as time goes by.")
 @click.option("--per", type=click.Choice([each.value for each in Per]), default="day", show_default=True)
 @click.option("--cap", type=click.FloatRange(0, 1), default=1.0, help="The largest share so lost.")
@@ -78,6 +89,10 @@ def set_unit(
     per_hour: int | None,
     cooldown: float | None,
     counts: str,
+    hints: int,
+    hints_per_hour: int,
+    hint_cooldown: float,
+    unlimited_hints: bool,
     penalty: float,
     per: str,
     cap: float,
@@ -85,7 +100,7 @@ def set_unit(
     zero_after: float | None,
     data: Path | None,
 ) -> None:
-    """Say what a course asks of a unit; what is left out has no limit."""
+    """Say what a course asks of a unit; what is left out has no limit, but for hints."""
     with refusals(), transaction(data) as connection:
         found = _course_and_unit(connection, course, unit)
         body = schedules.AssignmentBody(
@@ -99,6 +114,9 @@ def set_unit(
             attempts_per_hour=per_hour,
             cooldown_seconds=cooldown,
             counts=Counts(counts),
+            hints=None if unlimited_hints else hints,
+            hints_per_hour=None if unlimited_hints else hints_per_hour,
+            hint_cooldown_seconds=None if unlimited_hints else hint_cooldown,
         )
         wanted = schedules.assignment(body, found.timezone)
         offerings.put_assignment(connection, course, unit, wanted, By(None, time.time()))

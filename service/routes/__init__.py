@@ -6,6 +6,7 @@ from service.routes import (
     events,
     grades,
     health,
+    hints,
     offerings,
     regrades,
     students,
@@ -17,6 +18,7 @@ from service.routes import (
 ALL = (
     submit.router,
     submissions.router,
+    hints.router,
     events.router,
     units.router,
     classes.router,

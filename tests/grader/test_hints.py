@@ -50,7 +50,7 @@ def test_others_begin_with_what_their_category_shares_and_the_sizes_come_second(
         "Use distinct sizes, all larger than 1: where the batch size (B) is 1 or the length (T) is 1"
     )
     assert second.endswith(
-        "; where the batch size (B) equals the length (T), it raises no error and changes no shape, with others it "
+        "; where the batch size (B) equals the length (T), it raises no error and changes no shape; with others it "
         "does."
     )
     assert more == ["Test a zero. (section 2)", "Test 0 twice. (section 2)"]
@@ -58,8 +58,9 @@ def test_others_begin_with_what_their_category_shares_and_the_sizes_come_second(
 
 def test_sizes_that_only_keep_the_shapes_are_not_asked_to_be_larger_than_1() -> None:
     text = TEXT.replace('nothing_changes = ["B = 1", "T = 1"]\n', "")
-    assert read(text)["m01"][1].startswith(
-        "Use distinct sizes: where the batch size (B) equals the length (T), it raises"
+    assert read(text)["m01"][1] == (
+        "Use distinct sizes: where the batch size (B) equals the length (T), this fault raises no error and changes no "
+        "shape; with others it does."
     )
 
 

@@ -30,6 +30,7 @@ PATH = "python/tinyllm/demo/twice.py"
 SOURCE = b"def twice(x):\n    return 2 * x\n"
 TESTS = b"from tinyllm.demo.twice import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n"
 HIDDEN = "what a test said on a mutant"
+HINTS = {"s01": ("doubling", "the double of 3"), "m01": ("a sign", "a negative number", "the double of -2", "is -4")}
 
 
 def unit(unit_id: str = "L0.0") -> Unit:
@@ -57,8 +58,8 @@ def unit(unit_id: str = "L0.0") -> Unit:
         required_mutants=("s01",),
         budget_cpu_seconds=30.0,
         mutants=(
-            Mutant("s01", "semantic", "hand", 2, True, "doubling", "x + 1", "value", {PATH: b""}),
-            Mutant("m01", "auto", "hand", 2, False, "a sign", "-2 * x", "value", {PATH: b""}),
+            Mutant("s01", "semantic", "hand", 2, True, "doubling", "x + 1", "value", {PATH: b""}, HINTS["s01"]),
+            Mutant("m01", "auto", "hand", 2, False, "a sign", "-2 * x", "value", {PATH: b""}, HINTS["m01"]),
         ),
         wheats=(),
         freedoms=(Freedom("types", "Whether the result of an int is an int or a float.", ()),),
@@ -163,6 +164,17 @@ def passes(unit: Unit, submission: Submission, about: About, progress: Callable[
     """Answers for FakeGrading: everything passes."""
     progress(Progress("course_tests", 1, 1))
     return report(about, unit.id, digest=submission.digest)
+
+
+def surviving(*mutants: str) -> Callable[..., Report]:
+    """As `passes`, but these mutants survive."""
+
+    def answer(
+        unit: Unit, submission: Submission, about: About, progress: Callable[[Progress], None], **more: object
+    ) -> Report:
+        return report(about, unit.id, digest=submission.digest, survived=mutants)
+
+    return answer
 
 
 def form(**fields: str) -> dict[str, object]:

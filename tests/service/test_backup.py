@@ -23,7 +23,7 @@ from service.database import reading, writing
 from service.dbos_queue import DbosEngine
 from service.settings import Settings
 from service.tables import audit as audit_rows
-from service.tables import blobs, courses, metadata, secrets, submissions
+from service.tables import blobs, courses, hints, metadata, secrets, submissions
 from service.tables import runs as run_rows
 
 pytestmark = pytest.mark.both_databases
@@ -76,6 +76,9 @@ def populate(bench):
     )
     assert answer.status_code == 409
     with writing(bench.engine) as connection:
+        for number, helpful in ((2, True), (3, None)):
+            keys = {"course": "default", "unit": "L0.0", "student": "zoë", "mutant": "m01", "number": number}
+            connection.execute(hints.insert().values(**keys, unlocked_at=0.1, counted=True, helpful=helpful))
         connection.execute(secrets.insert().values(name="other", value=bytes(range(256)), created_at=0.1 + 0.2))
         for number in range(3):
             audit.record(connection, who=None, action="a.b", object=str(number), detail={"ü": "\0"}, now=number / 3)

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from service import accounts, database
 from service.accounts import Role
+from service.worker import FakeGrading
 from tests.service import samples
 
 WHO = ["nobody", "ada", "bob", "lms", "teacher", "admin", "revoked", "expired"]
@@ -22,6 +23,7 @@ class Entry:
 
     may: list[str]
     refused: int = 403
+    staff_refused: int | None = None  # teachers and administrators, if they are answered otherwise
     public: bool = False
     good: set[int] = field(default_factory=lambda: {200})
     send: dict[str, Any] = field(default_factory=dict)
@@ -50,9 +52,11 @@ def admin(**more: Any) -> Entry:
     return Entry(["admin"], **more)
 
 
+HINT = {"mutant": "m01", "number": "1"}
 UNIT = "/v1/courses/{course}/units/{unit}"
 ONE = UNIT + "/extensions/{student}"
 SUBMISSION = "/v1/submissions/{submission_id}"
+HINTS = SUBMISSION + "/hints"
 
 TABLE = {
     ("GET", "/"): public(),
@@ -77,6 +81,12 @@ TABLE = {
     ("GET", SUBMISSION + "/runs/{run_id}/report"): owned(),
     ("POST", SUBMISSION + "/runs"): staff(good={202, 409}, send={"json": {"reason": "a new test"}}),
     ("DELETE", SUBMISSION): owned(queued=True),
+    ("GET", HINTS): owned(),
+    ("POST", HINTS): owned(send={"json": {"mutant": "m01", "number": 2}}),
+    ("PUT", HINTS + "/{mutant}/{number}/rating"): Entry(
+        ["ada", "lms"], refused=404, staff_refused=403, send={"json": {"helpful": True}}
+    ),
+    ("GET", "/v1/units/{unit}/hints"): staff(),
     ("GET", "/v1/courses"): staff(),
     ("GET", "/v1/courses/{course}"): staff(),
     ("PUT", "/v1/courses/{course}"): staff(send={"json": {"title": "A course"}}),
@@ -117,7 +127,7 @@ class Scene:
         self.bench = bench
         self.graded = bench.submitted("ada")
         [self.run] = bench.queue.submitted
-        bench.graded()
+        bench.graded(bench.worker(FakeGrading(samples.surviving("m01"))))
         self.queued = bench.submitted("ada")
         self.tokens = {}
 
@@ -125,7 +135,8 @@ class Scene:
         if template == "/static":
             return "/static/style.css"
         submission = self.queued if entry.queued else self.graded
-        return template.format(submission_id=submission, run_id=self.run, unit="L0.0", course="default", student="ada")
+        names = {"run_id": self.run, "unit": "L0.0", "course": "default", "student": "ada", **HINT}
+        return template.format(submission_id=submission, **names)
 
     def ask(self, who, method, path, send):
         return self.bench.client.request(method, path, headers=self.headers(who), **send)
@@ -163,18 +174,19 @@ def test_a_route_opens_to_exactly_its_roles(bench, method, template):
             assert answer.headers["WWW-Authenticate"] == "Bearer"
             assert answer.json()["code"] == ("token_missing" if who == "nobody" else "token_invalid")
         else:
-            assert answer.status_code == entry.refused, (who, answer.text)
+            refused = entry.staff_refused if who in ("teacher", "admin") else None
+            assert answer.status_code == (refused or entry.refused), (who, answer.text)
 
 
 @pytest.mark.parametrize("template", sorted({path for _, path in TABLE if "{submission_id}" in path}))
 def test_another_students_submission_looks_exactly_like_one_that_never_was(bench, template):
     scene = Scene(bench)
-    for method in ("GET", "POST", "DELETE"):
+    for method in ("GET", "POST", "PUT", "DELETE"):
         if (entry := TABLE.get((method, template))) is None or entry.refused != 404:
             continue
         answers = []
         for submission in (scene.graded, "0" * 32):
-            path = template.format(submission_id=submission, run_id=scene.run)
+            path = template.format(submission_id=submission, run_id=scene.run, **HINT)
             answer = scene.ask("bob", method, path, entry.send).json()
             del answer["request_id"]
             answers.append(answer)
@@ -214,6 +226,7 @@ def test_no_name_in_a_path_or_a_query_is_too_odd(bench):
             "unit": "L0.0",
             "course": "default",
             "student": "x",
+            **HINT,
         }
         for odd in ODD:
             paths = [template.format(**{**plain, name: odd}) for name in names]

@@ -44,6 +44,16 @@ def test_a_course_its_unit_and_an_extension_are_set_up_and_written_down(run, tmp
     ]
 
 
+def test_limits_on_hints_are_the_usual_ones_others_or_none(run):
+    def hints(*words):
+        asked = json.loads(run("unit", "autumn", "L5.3", *words).output)
+        return asked["hints"], asked["hints_per_hour"], asked["hint_cooldown_seconds"]
+
+    assert hints() == (20, 6, 60)
+    assert hints("--hints", "0", "--hints-per-hour", "1", "--hint-cooldown", "5") == (0, 1, 5)
+    assert hints("--unlimited-hints") == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

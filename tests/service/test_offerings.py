@@ -46,6 +46,9 @@ def test_what_is_asked_of_a_unit_is_shown_in_the_courses_zone(autumn):
         "attempts_per_hour": 4,
         "cooldown_seconds": 30,
         "counts": "latest",
+        "hints": 12,
+        "hints_per_hour": 3,
+        "hint_cooldown_seconds": 90,
     }
     answer = put(autumn, UNIT, **wanted)
     assert answer.status_code == 200, answer.text
@@ -82,6 +85,18 @@ def test_a_unit_nobody_has_said_anything_about_is_without_limits(autumn):
     assert asked["late_policy"]["penalty"] == 0
 
 
+def test_hints_have_limits_unless_a_teacher_takes_them_away(autumn):
+    names = ("hints", "hints_per_hour", "hint_cooldown_seconds")
+    usual = [autumn.get(UNIT, "teacher").json()[name] for name in names]
+    assert None not in usual
+    shown = put(autumn, UNIT, attempts=3).json()
+    assert [shown[name] for name in names] == usual
+    put(autumn, UNIT, hints=None, hints_per_hour=None, hint_cooldown_seconds=None)
+    assert {autumn.get(UNIT, "teacher").json()[name] for name in names} == {None}
+    assert put(autumn, UNIT, hints=0).json()["hints"] == 0
+    assert json.loads(autumn.rows(tables.audit)[-1].detail)["hints"] == 0
+
+
 @pytest.mark.parametrize(
     ("time", "code", "says"),
     [
@@ -107,6 +122,8 @@ def test_a_time_that_is_none_is_refused_with_what_to_write(autumn, time, code, s
         (UNIT, {"opens_at": "2026-01-02T00:00", "closes_at": "2026-01-01T00:00"}, "times_disordered"),
         (UNIT, {"attempts": 0}, "invalid_request"),
         (UNIT, {"attemps": 1}, "invalid_request"),
+        (UNIT, {"hints": -1}, "invalid_request"),
+        (UNIT, {"hint_cooldown_seconds": -1}, "invalid_request"),
         (UNIT, {"late_policy": {"penalty": 10}}, "invalid_request"),
         (COURSE, {"title": "x", "timezone": "Mars/Olympus"}, "timezone_unknown"),
         (COURSE, {"title": "x\0"}, "invalid_request"),

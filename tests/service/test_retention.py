@@ -8,7 +8,7 @@ from service import database, retention
 from service.cli import main
 from service.retention import SECONDS_PER_DAY, Swept
 from service.settings import Settings
-from service.tables import audit, blobs, cache, files, idempotency, outcomes, results, runs, submissions, tokens
+from service.tables import audit, blobs, cache, files, hints, idempotency, outcomes, results, runs, submissions, tokens
 
 pytestmark = pytest.mark.both_databases
 
@@ -54,6 +54,25 @@ def test_a_younger_submission_stays_with_the_files_it_shares_with_an_older_one(k
     assert sweep(keeping) == Swept(submissions=1, blobs=0, keys=0)
     assert keeping.get(f"/v1/submissions/{young}/report", "bob").json()["verdict"] == "pass"
     assert [row.id for row in keeping.rows(submissions)] == [young]
+
+
+def test_unlocked_hints_go_with_the_last_submission_of_their_student_and_unit(keeping):
+    for who in ("ada", "bob"):
+        keeping.submitted(who)
+    with database.writing(keeping.engine) as connection:
+        for student, number in (("ada", 2), ("ada", 3), ("bob", 2)):
+            keys = {"course": "default", "unit": "L0.0", "student": student, "mutant": "m01", "number": number}
+            connection.execute(hints.insert().values(**keys, unlocked_at=keeping.clock(), counted=True))
+    keeping.graded()
+    later(keeping, 9)
+    keeping.submitted("bob")
+    keeping.graded()
+    later(keeping, 2)
+    assert sweep(keeping).submissions == 2
+    assert [row.student for row in keeping.rows(hints)] == ["bob"]
+    later(keeping, 10)
+    assert sweep(keeping).submissions == 1
+    assert keeping.rows(hints) == []
 
 
 def test_what_is_not_graded_yet_stays_however_old_it_is(keeping):

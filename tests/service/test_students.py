@@ -20,7 +20,7 @@ from service.cli import main
 from service.dbos_queue import DbosQueue
 from service.submissions import add
 from service.tables import audit as audit_rows
-from service.tables import blobs, cache, extensions, files, idempotency, results, submissions, tokens
+from service.tables import blobs, cache, extensions, files, hints, idempotency, results, submissions, tokens
 from service.tables import runs as run_rows
 from service.worker import FakeGrading
 from tests.service import samples
@@ -109,6 +109,8 @@ def scene(bench, post):
         for student, reason in ((ZOE, "ill"), ("ada", f"with {ZOE} at a match"), (SECOND, "ill")):
             values = {"course": "default", "unit": "L0.0", "student": student, "reason": reason, "token": "t"}
             connection.execute(extensions.insert().values(**values, extra_attempts=1, created_at=now))
+            values = {"course": "default", "unit": "L0.0", "student": student, "mutant": "m01", "number": 2}
+            connection.execute(hints.insert().values(**values, unlocked_at=now, counted=True, helpful=True))
         accounts.create(connection, secret="x", role=Role.TEACHER, now=now, label=f"desk of {ZOE}")
         for student in (ZOE, SECOND):
             audit.record(
@@ -139,14 +141,14 @@ def test_others_keep_everything(bench, scene):
     def kept():
         return {
             table.name: sorted(map(repr, bench.rows(table)))
-            for table in (submissions, run_rows, results, files, extensions)
+            for table in (submissions, run_rows, results, files, extensions, hints)
         }
 
     before = kept()
     erase(bench)
     after = kept()
     gone = {name: set(before[name]) - set(after[name]) for name in before}
-    assert len(after["ag_submissions"]) == len(after["ag_extensions"]) == 2
+    assert len(after["ag_submissions"]) == len(after["ag_extensions"]) == len(after["ag_hints"]) == 2
     assert all(scene["others"] not in row and SECOND not in row for rows in gone.values() for row in rows)
     for who, submission in ((SECOND, scene["others"]), ("ada", scene["ada"])):
         assert bench.get(f"/v1/submissions/{submission}/report", who).json()["verdict"] == "pass"
@@ -340,6 +342,7 @@ def test_the_export_holds_the_files_as_sent_and_every_run_with_its_report(bench,
         assert (report["verdict"], report["submission"]["student"]) == ("pass", ZOE)
         assert {outcome["name"] for outcome in run["result"]["outcomes"]} == {"test_doubles", "s01", "m01"}
     assert [row["reason"] for row in rows["extensions"]] == ["ill"]
+    assert [(row["mutant"], row["number"], row["helpful"]) for row in rows["hints"]] == [("m01", 2, True)]
     assert len(rows["idempotency"]) == 2
     assert {row["action"] for row in rows["audit"]} == {"submission.regrade", "grade.change", "extension.grant"}
 
