@@ -60,7 +60,7 @@ def export(account: Administrator, student: Student, service: Served, request_id
 
 @router.delete(
     "/v1/students/{student:path}",
-    summary="Erase a student: submissions, grades, files, extensions, tokens; there is no way back",
+    summary="Erase a student: submissions, grades, files, extensions, hints, tokens; there is no way back",
     tags=["students"],
     responses=documented(401, 403, 404, 422),
 )
