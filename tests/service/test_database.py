@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from service import database, dbos_queue, tables
+from service import database, dbos_queue, offerings, tables
 from service.settings import Settings
 
 
@@ -118,6 +118,21 @@ def test_adding_columns_and_taking_them_back_loses_no_row(engine, settings):
     with database.reading(engine) as connection:
         assert connection.execute(sa.select(tables.runs.c.id, tables.runs.c.version)).all() == [("r", 0)]
         assert connection.execute(sa.select(tables.submissions.c.stored_at)).scalar_one() == 7
+
+
+def test_what_was_asked_of_units_before_gets_the_usual_limits_on_hints(engine, settings):
+    from alembic import command
+
+    command.downgrade(database.alembic_config(settings), "0002")
+    with database.writing(engine) as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO ag_assignments (course, unit, late_policy, attempts, counts, updated_at) "
+            "VALUES ('default', 'u', '{}', 7, 'best', 0)"
+        )
+    command.upgrade(database.alembic_config(settings), "head")
+    with database.reading(engine) as connection:
+        asked = offerings.assignment(connection, "default", "u")
+    assert (asked.attempts, asked.hints) == (7, offerings.HintLimits())
 
 
 def test_what_was_deleted_is_neither_in_the_file_nor_in_its_journal(engine, settings):

@@ -1,4 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier, Thread
 
 import pytest
@@ -168,6 +169,21 @@ def test_one_student_sees_and_unlocks_nothing_of_anothers(free):
     ):
         assert code(answer) == (404, "submission_unknown")
     assert texts(free, graded(free, "bob"), who="bob") == ("a sign",)
+
+
+def test_a_mutant_that_the_course_no_longer_has_is_hinted_at_no_more(free):
+    submission = graded(free)
+    unlock(free, submission, "s01")
+    unit = free.course.units["L0.0"]
+    fewer = replace(unit, mutants=tuple(mutant for mutant in unit.mutants if mutant.id == "m01"))
+    free.app.state.service = replace(free.service, course=samples.course(fewer))
+    assert [each["mutant"] for each in board(free, submission)["mutants"]] == ["m01"]
+    assert code(unlock(free, submission, "s01")) == (404, "mutant_unknown")
+    shorter = replace(fewer.mutants[0], ordered=("a sign",))
+    unlock(free, submission)
+    free.app.state.service = replace(free.service, course=samples.course(replace(unit, mutants=(shorter,))))
+    assert texts(free, submission) == ("a sign",)
+    assert code(unlock(free, submission)) == (409, "no_more_hints")
 
 
 # -- limits ----------------------------------------------------------------------------------------------------------
