@@ -7,6 +7,7 @@ service around it. Prints what came of it, and as the last line one JSON object.
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import statistics
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from tests.service.postgres import Postgres
 ROOT = Path(__file__).parents[2]
 
 IDLE_REQUESTS = 300
+ASK_SECONDS = 0.05
 START_SLACK_SECONDS = 2.0  # two workers that poll apart may take neighbours in either order
 
 
@@ -142,23 +145,18 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
         _wait_until_ready(running, secrets[0], options.workers)
         idle = _idle(running, secrets[0])
         ended = threading.Event()
-        asked: list[float] = []
-        later: list[Told] = []
         known: list[tuple[str, str]] = []
-        watchers = [
-            threading.Thread(target=_ask, args=(running, known, asked, later, ended)),
-            threading.Thread(target=_watch_memory, args=(running, ended)),
-        ]
-        for watcher in watchers:
-            watcher.start()
+        asker = Asker(running, known)
+        watcher = threading.Thread(target=_watch_memory, args=(running, ended))
+        watcher.start()
         began = time.monotonic()
         posted = _post_all(running, secrets, options, known)
         posting_seconds = time.monotonic() - began
         _wait_until_graded(engine, sum(one.status == 202 for one in posted))
         grading_seconds = time.monotonic() - began
         ended.set()
-        for watcher in watchers:
-            watcher.join()
+        watcher.join()
+        asked, later = asker.end()
     finally:
         running.stop()
     found = {
@@ -262,20 +260,57 @@ def _told(body: dict[str, Any]) -> Told | None:
     return Told(body["id"], time.time(), body["estimate_seconds"])
 
 
-def _ask(
-    running: Night, known: list[tuple[str, str]], asked: list[float], later: list[Told], ended: threading.Event
-) -> None:
+class Asker:
+    """Asks where submissions stand, from a process of its own: beside the threads that post it would measure them."""
+
+    def __init__(self, running: Night, known: list[tuple[str, str]]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_ask, args=(running.port, theirs), daemon=True)
+        self._process.start()
+        self._known = known
+        self._told = 0
+        self._ended = threading.Event()
+        self._feeder = threading.Thread(target=self._feed)
+        self._feeder.start()
+
+    def _feed(self) -> None:
+        while not self._ended.wait(0.1):
+            self._ours.send(self._known[self._told :])
+            self._told = len(self._known)
+
+    def end(self) -> tuple[list[float], list[Told]]:
+        """The seconds that each answer took, and what they said of the time left."""
+        self._ended.set()
+        self._feeder.join()
+        self._ours.send(None)
+        found: tuple[list[float], list[Told]] = self._ours.recv()
+        self._process.join()
+        return found
+
+
+def _ask(port: int, orders: Connection) -> None:
+    asked: list[float] = []
+    later: list[Told] = []
+    known: list[tuple[str, str]] = []
     draw = random.Random(8)
-    with running.client("") as client:
-        while not ended.wait(0.05):
-            if known:
-                secret, path = draw.choice(known)
-                client.headers["Authorization"] = f"Bearer {secret}"
-                began = time.monotonic()
-                answer = client.get(path)
-                asked.append(time.monotonic() - began)
-                if told := _told(answer.raise_for_status().json()):
-                    later.append(told)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+        while True:
+            while orders.poll(0 if known else None):
+                if (more := orders.recv()) is None:
+                    orders.send((asked, later))
+                    return
+                known += more
+            if not known:
+                continue
+            secret, path = draw.choice(known)
+            client.headers["Authorization"] = f"Bearer {secret}"
+            began = time.monotonic()
+            answer = client.get(path)
+            asked.append(time.monotonic() - began)
+            if told := _told(answer.raise_for_status().json()):
+                later.append(told)
+            time.sleep(ASK_SECONDS)
 
 
 def _watch_memory(running: Night, ended: threading.Event) -> None:
