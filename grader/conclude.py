@@ -54,6 +54,7 @@ def report(
     mutants = mutation_part(unit, seen.mutation, [test.id for test in tests.tests])
     oracle = agreement.judge(None if seen.own is None else seen.own.oracle)
     found = reasons.reasons(contract_part, course, oracle, tests, mutants, seen)
+    public = {mutant.id: mutant.public for mutant in unit.mutants}
     weights = _weights(unit)
     score = weights.course_tests * reasons.believed(course, oracle) + weights.mutation * mutants.score
     return Report(
@@ -62,7 +63,7 @@ def report(
         score=round(score, 6),
         weights=weights,
         reasons=found if found else (Reason(code="passed", message=wording.PASSED),),
-        next_step=reasons.next_step(contract_part, course, tests, mutants, found),
+        next_step=reasons.next_step(public, contract_part, course, tests, mutants, found),
         intake=intake_entries(submission.notes),
         contract=contract_part,
         course_tests=course,

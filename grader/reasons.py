@@ -1,6 +1,6 @@
 """The parts of a report arrive; what keeps the submission from passing leaves, and what to do first. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from grader import mutation, wording
 from grader.mutation import CAUGHT
@@ -138,12 +138,14 @@ SUITE_FIRST = (
 
 
 def next_step(
+    public: Mapping[str, str],
     contract_part: ContractPart,
     course: CourseTestsPart,
     tests: StudentTestsPart,
     mutants: MutationPart,
     reasons: Sequence[Reason],
 ) -> str:
+    """`public` is what the manifest tells students of each mutant."""
     if not reasons:
         return wording.NEXT_PASSED
     if contract_part.problems:
@@ -165,7 +167,8 @@ def next_step(
     survivors = [mutant for mutant in mutants.mutants if mutant.status is MutantStatus.SURVIVED]
     for mutant in sorted(survivors, key=lambda mutant: not mutant.required):
         if mutants.matrix != "none":
-            return wording.next_mutant(mutant.id, mutant.hint)
+            # Of one mutant at a time the whole of it, though its first hint may be vague.
+            return wording.next_mutant(mutant.id, public[mutant.id])
     for mutant in mutants.mutants:
         if mutant.status is MutantStatus.VOID and mutant.cause is not None:
             return wording.next_void(mutant.id, wording.without_seen(mutant.cause).message)

@@ -50,6 +50,13 @@ def test_the_next_step_is_the_first_thing_to_mend(small: Unit) -> None:
     assert next_step(SimulatedSuite(small, TESTS, killed)) == wording.NEXT_PASSED
 
 
+def test_the_next_step_is_concrete_though_the_first_hint_is_vague(small: Unit) -> None:
+    vague = replace(small, mutants=tuple(replace(each, ordered=("vague", each.public)) for each in small.mutants))
+    report = SimulatedSuite(vague, TESTS).grade()
+    assert report.next_step == wording.next_mutant("m2", "hint m2")
+    assert report.mutation is not None and {mutant.hint for mutant in report.mutation.mutants} == {"vague"}
+
+
 def test_a_test_without_a_name_that_rejects_correct_code_is_mended_before_any_mutant(small: Unit) -> None:
     made = SimulatedSuite(small, (*TESTS, "test_made"), {"w01": {"test_made": Act.FAIL}})
     step = made.grade(submission=SimulatedSuite(small, TESTS).submission()).next_step
