@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from grader import conclude, contract, mutation, plan, verdicts
 from grader.agreement import OracleSeen
 from grader.errors import OracleMissing
+from grader.memory import SuiteMemory, key_of
 from grader.mutation import Decision, Judgement, Next
 from grader.mutation_part import why_not_run
 from grader.oracle import Oracle
@@ -60,9 +61,11 @@ def grade(
     progress: OnProgress = lambda progress: None,
     stop: Stop | None = None,
     policy: Policy = STANDARD,
+    memory: SuiteMemory | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Report:
     """Grade a submission. Everything random derives from `seed`. A unit that has an oracle is not graded without one.
+    What `memory` knows of the student's tests is not tried again.
 
     Raises SandboxError or OracleError when we fail; then nothing is known about the submission. SandboxError also when
     `stop` is told: that ends the sandbox.
@@ -83,7 +86,11 @@ def grade(
         if drawn is not None:
             with phases.time("course_tests"):
                 own = run_own_unit(runner, unit, submission, drawn.result, policy)
-        mutants = run_mutation(runner, unit, submission, policy, phases)
+        key = key_of(unit, submission, session.environment, policy)
+        known = None if memory is None else memory.recall(key)
+        mutants = run_mutation(runner, unit, submission, policy, phases) if known is None else known
+        if memory is not None and known is None:
+            memory.keep(key, replace(mutants, remembered=True))
         seen = Seen(problems, own, mutants, session.environment)
     return conclude.report(unit, submission, seen, about, seed=seed, phases=phases.seconds, policy=policy)
 
@@ -179,7 +186,8 @@ def run_own_unit(
 
     `drawn` waits for the cases, which are drawn while the first runs are made.
 
-    Every course test runs once, and those that did not end at great cost run again to show that they agree.
+    Every course test runs once by itself; those that did not end at great cost run again, all in one process, to show
+    that they agree (decision 0162).
     """
     modules = plan.own_modules(unit, submission)
     limits = plan.budget_limits(unit, policy)
@@ -193,7 +201,7 @@ def run_own_unit(
     tests = plan.smoke_first(unit)
     first = runner.batch("course_tests", course_runs(tests))
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
-    repeated = again * (unit.determinism_runs - 1)
+    repeats = unit.determinism_runs - 1 if again else 0
 
     def drive(seen: OracleSeen) -> Run:
         left = seen.trials[seen.next_case :]
@@ -201,11 +209,14 @@ def run_own_unit(
 
     cases = drawn()
     drives = [drive(cases)] if cases is not None else []
-    own, *rest = runner.batch("course_tests", [own_run(), *drives, *course_runs(repeated)])
+    together = [plan.course_run(next(runner.ids), unit, modules, *again) for _ in range(repeats)]
+    own, *rest = runner.batch("course_tests", [own_run(), *drives, *together])
     driven, more = rest[: len(drives)], rest[len(drives) :]
-    course: dict[str, tuple[RunResult, ...]] = {}
-    for test, result in zip([*tests, *repeated], [*first, *more], strict=True):
-        course[test.name] = (*course.get(test.name, ()), result)
+    course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
+    for result in more:
+        results = [result] * len(again) if result.complete else runner.batch("course_tests", course_runs(again))
+        for test, said in zip(again, results, strict=True):
+            course[test.name] += (said,)
     suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
     if cases is not None:
         cases = runner.driven(cases.with_run(driven[0]), drive, policy.oracle_resumes)
@@ -245,6 +256,11 @@ def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy
     )
 
 
+def fails(result: RunResult) -> bool:
+    """Whether a run ended otherwise than with its tests' passing."""
+    return not result.complete or any(test.failing for test in verdicts.join([result]).tests.values())
+
+
 class VariantRuns:
     """The correct versions and the mutants of a unit, and the student's suite against them.
 
@@ -263,13 +279,14 @@ class VariantRuns:
         self._mutants = {variant.id: variant for variant in plan.mutants(unit)}
         self._built = [variant for variant in self._mutants.values() if plan.builds(variant.files)]
         count = len(self._correct) + len(self._built)
-        self.complete = plan.runs_are_complete(calibration.cpu_seconds, count, policy)
+        self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, count, policy)
 
     def _run(
         self,
         variant: Variant,
         *,
         only: tuple[str, ...] = (),
+        first: tuple[str, ...] = (),
         skip: tuple[str, ...] = (),
         first_failure: bool = False,
     ) -> Run:
@@ -280,6 +297,7 @@ class VariantRuns:
             plan.variant_modules(self._unit, variant, self._runner.salts.next_for(variant)),
             self._limits,
             only=only,
+            first=first,
             skip=tuple(dict.fromkeys((*self._out, *skip))),
             stop_at_first_failure=first_failure or not self.complete,
             messages=False,
@@ -288,15 +306,30 @@ class VariantRuns:
     def first_runs(self) -> tuple[list[tuple[str, SuiteSeen]], dict[str, list[RunResult]]]:
         """Every variant once; correct ones are taken to the end of the suite whatever it takes."""
         order = plan.shuffled([*self._correct, *self._built], self._runner.order)
-        results = self._runner.batch("mutants", [self._run(variant) for variant in order])
         correct: list[tuple[str, SuiteSeen]] = []
         mutants: dict[str, list[RunResult]] = {}
-        for variant, result in zip(order, results, strict=True):
+        for variant, result in self._once(order) if self.complete else self._to_first_failure(order):
             if variant.kind == "mutant":
                 mutants[variant.id] = [result]
             else:
                 correct.append((variant.id, self._to_the_end(variant, result)))
         return sorted(correct, key=lambda pair: pair[0]), mutants
+
+    def _once(self, order: Sequence[Variant], first: tuple[str, ...] = ()) -> list[tuple[Variant, RunResult]]:
+        """Each variant once, `first` tests first."""
+        results = self._runner.batch("mutants", [self._run(variant, first=first) for variant in order])
+        return list(zip(order, results, strict=True))
+
+    def _to_first_failure(self, order: Sequence[Variant]) -> list[tuple[Variant, RunResult]]:
+        """Each variant once, most of them with the tests first that caught most of a few (decision 0160)."""
+        few, rest = plan.pilot(order)
+        pilot = self._once(few)
+        likely = mutation.likely_killers((variant.kind == "mutant", result) for variant, result in pilot)
+        found = self._once(rest, likely)
+        refused = [variant for variant, result in found if variant.kind != "mutant" and fails(result)]
+        if refused and not all(fails(result) for _, result in self._once(refused)):
+            found = self._once(rest)  # some test hangs on those before it: the suite keeps its own order
+        return pilot + found
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
         if first.ending.kind in verdicts.OUT_OF_TIME:  # as for a mutant, this is believed only of a run made alone
@@ -354,4 +387,6 @@ class VariantRuns:
         collected = first_runs[mid][0].record.collected
         skip = (*plan.items_of(refused, collected), *decision.skip)
         confirming = decision.next is Next.CONFIRM and bool(decision.only)
-        return self._run(self._mutants[mid], only=decision.only, skip=skip, first_failure=confirming)
+        return self._run(
+            self._mutants[mid], only=decision.only, first=decision.only, skip=skip, first_failure=confirming
+        )

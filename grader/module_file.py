@@ -56,6 +56,7 @@ class LearnerTests(_Table):
     threshold: Share
     required_mutants: list[Text] = []
     time_budget_s: Seconds
+    full_matrix_cpu_s: Annotated[float, Field(ge=0)] | None = None
 
 
 class Weights(_Table):

@@ -2,8 +2,8 @@
 killed leaves. The rules are those of docs/grading-rules.md; all functions are pure.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -92,6 +92,22 @@ def _judge_file(path: str, correct: Correct) -> Judgement:
     return Judgement(len(correct) - len(rejected), len(correct), unique, flaky=loads_sometimes or not rejected)
 
 
+def likely_killers(runs: Iterable[tuple[bool, RunResult]]) -> tuple[str, ...]:
+    """Tests by how many mutants each made fail, most first, without those that correct code made fail.
+
+    `runs` are variants' first ones, each with whether the variant is a mutant.
+    """
+    caught: Counter[str] = Counter()
+    refused: set[str] = set()
+    for is_mutant, result in runs:
+        failing = [name for name, test in join([result]).tests.items() if test.failing and test.counts]
+        if is_mutant:
+            caught.update(failing)
+        else:
+            refused.update(failing)
+    return tuple(name for name, _ in caught.most_common() if name not in refused)
+
+
 class Next(Enum):
     """What a mutant needs next."""
 
@@ -143,12 +159,20 @@ def _decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: froz
         return Decision(Next.NOTHING, MutantStatus.SURVIVED)
     if fresh := tuple(name for name in failures[-1] if name not in _answered(complete[:-1])):
         by_file = any(name not in valid for name in fresh)
-        return Decision(Next.CONFIRM, only=() if by_file else fresh)
+        return Decision(Next.CONFIRM, only=() if by_file else _quickest_first(fresh, last))
     seen = join(complete)
     left = {item for item in seen.unanswered if function_of(item) in valid}
     if left and last.record.items:
         return Decision(Next.CONTINUE, skip=tuple(item for item in seen.collected if item not in left))
     return Decision(Next.NOTHING, MutantStatus.SURVIVED)
+
+
+def _quickest_first(names: Iterable[str], run: RunResult) -> tuple[str, ...]:
+    """The next run stops at the first of them that fails again."""
+    seconds: dict[str, float] = defaultdict(float)
+    for item in run.record.items:
+        seconds[item.function] += item.seconds
+    return tuple(sorted(names, key=seconds.__getitem__))
 
 
 def _after_bad_ending(runs: Sequence[RunResult]) -> Decision:

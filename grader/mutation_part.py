@@ -67,6 +67,7 @@ def mutation_part(unit: Unit, seen: MutationSeen, tests: Iterable[str] = ()) -> 
         total=score.total,
         required_ok=score.required_ok,
         passed=not seen.void and share >= unit.threshold and score.required_ok,
+        remembered=seen.remembered,
         matrix="none" if seen.stopped is not None else "full" if seen.complete else "first_kill",
         mutants=_mutant_parts(unit, decisions),
         wheats=_wheat_parts(unit, seen),

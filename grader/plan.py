@@ -4,7 +4,8 @@ Nothing here runs anything: every function is pure, and what is random comes fro
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import cycle
@@ -16,6 +17,7 @@ from grader.unit import CourseTest, Unit
 from sandbox.records import Drive, File, Limits, Module, Run, Suite, SuiteCode, function_of
 
 SUITE_ROOT = "suite"
+PILOT_SHARE = 0.25
 REFERENCE = "reference"
 OWN = "own"
 BROKEN = "broken"
@@ -29,7 +31,8 @@ class Policy:
     correct_runs_at_least: int = 8
     most_tests: int = 200
     most_items: int = 2000
-    full_matrix_cpu_seconds: float = 10.0
+    full_matrix_cpu_seconds: float = 3.0
+    """what running the suite on every variant to its end may take; a unit can say otherwise"""
     mutant_time_factor: float = 10.0
     mutant_cpu_seconds_least: float = 2.0
     mutant_cpu_seconds_most: float = 20.0
@@ -184,10 +187,12 @@ def smoke_first(unit: Unit) -> tuple[CourseTest, ...]:
     return tuple(by_name[name] for name in names)
 
 
-def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], test: CourseTest) -> Run:
-    """One course test in a process of its own, so that its deadline and what it breaks are its own."""
-    limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
-    return Run(run_id, replace(course_suite(unit), only=(f"{test.path}::{test.name}",)), modules, limits)
+def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], *tests: CourseTest) -> Run:
+    """Course tests in a process of their own. For a single one its deadline and what it breaks are its own."""
+    seconds = unit.test_seconds * len(tests)
+    limits = Limits(cpu_seconds=seconds, wall_seconds=seconds * 1.5)
+    only = tuple(f"{test.path}::{test.name}" for test in tests)
+    return Run(run_id, replace(course_suite(unit), only=only), modules, limits)
 
 
 def course_suite(unit: Unit) -> Suite:
@@ -218,6 +223,7 @@ def suite_run(
     limits: Limits,
     *,
     only: Iterable[str] = (),
+    first: Iterable[str] = (),
     skip: Iterable[str] = (),
     stop_at_first_failure: bool = False,
     messages: bool = True,
@@ -226,6 +232,7 @@ def suite_run(
     suite = replace(
         student_suite(unit, tests),
         only=tuple(only),
+        first=tuple(first),
         skip=tuple(skip),
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
@@ -269,9 +276,10 @@ def mutant_limits(suite_cpu_seconds: float, policy: Policy) -> Limits:
     return Limits(cpu_seconds=cpu, wall_seconds=cpu * policy.wall_per_cpu)
 
 
-def runs_are_complete(suite_cpu_seconds: float, variants: int, policy: Policy) -> bool:
+def runs_are_complete(unit: Unit, suite_cpu_seconds: float, variants: int, policy: Policy) -> bool:
     """Whether every variant can be run to the end of the suite, so that the kill matrix is full."""
-    return suite_cpu_seconds * variants <= policy.full_matrix_cpu_seconds
+    own = unit.full_matrix_cpu_seconds
+    return suite_cpu_seconds * variants <= (policy.full_matrix_cpu_seconds if own is None else own)
 
 
 def shuffled(variants: Iterable[Variant], random: Random) -> tuple[Variant, ...]:
@@ -279,6 +287,20 @@ def shuffled(variants: Iterable[Variant], random: Random) -> tuple[Variant, ...]
     order = list(variants)
     random.shuffle(order)
     return tuple(order)
+
+
+def pilot(order: Sequence[Variant], share: float = PILOT_SHARE) -> tuple[Sequence[Variant], Sequence[Variant]]:
+    """The variants that are run first, to learn which tests catch most, and the rest.
+
+    Both hold correct code and mutants in about the same proportion: whatever distinguishes their runs tells a test
+    nothing of what it faces.
+    """
+    taken: set[int] = set()
+    for kind in (True, False):
+        alike = [place for place, variant in enumerate(order) if (variant.kind == "mutant") is kind]
+        taken |= set(alike[: math.ceil(len(alike) * share)])
+    first = [variant for place, variant in enumerate(order) if place in taken]
+    return first, [variant for place, variant in enumerate(order) if place not in taken]
 
 
 def items_of(functions: Iterable[str], collected: Iterable[str]) -> tuple[str, ...]:

@@ -256,6 +256,9 @@ class MutationPart(Part):
     total: Count
     required_ok: bool
     passed: bool
+    remembered: bool = Field(
+        default=False, description="the same tests were graded before on this unit, and this is what they did then"
+    )
     matrix: Literal["full", "first_kill", "none"]
     mutants: tuple[MutantPart, ...]
     wheats: tuple[WheatPart, ...]

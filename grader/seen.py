@@ -61,6 +61,8 @@ class MutationSeen:
     judgements: Mapping[str, Judgement] = field(default_factory=dict)
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     complete: bool = False
+    remembered: bool = False
+    """seen when the same tests were graded before"""
     stopped: Stopped | None = None
 
     @property

@@ -128,6 +128,7 @@ class Unit:
     errata: tuple[Erratum, ...]
     weight_course_tests: float = 0.5
     weight_mutation: float = 0.5
+    full_matrix_cpu_seconds: float | None = None  # None: as the policy says
     oracle: UnitOracle | None = None
     digest: str = ""  # SHA-256 over everything the unit's grade depends on
 

@@ -166,6 +166,7 @@ def _load(tree: _Tree, file: str) -> Unit:
         threshold=settings.learner_tests.threshold,
         required_mutants=_required(settings, mutants),
         budget_cpu_seconds=settings.learner_tests.time_budget_s,
+        full_matrix_cpu_seconds=settings.learner_tests.full_matrix_cpu_s,
         mutants=mutants,
         wheats=wheats,
         freedoms=free,

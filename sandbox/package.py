@@ -46,6 +46,7 @@ def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
         "suite": {
             "root": suite.root,
             "only": list(suite.only),
+            "first": list(suite.first),
             "skip": list(suite.skip),
             "path_dirs": list(suite.path_dirs),
             "environment": [list(pair) for pair in suite.environment],

@@ -59,6 +59,7 @@ class Suite:
     """One pytest run: the tests in `root` (a directory of `files`), seen with fixed settings of ours.
 
     `only` names the test functions to run (path::[Class::]function, as in `TestItem.function`); empty means all.
+    `first` names those that are run before the others, in that order.
     `skip` names single items (node ids) not to run: those an earlier, interrupted run has answered already.
     `path_dirs` are appended to sys.path; `environment` is set, with "{dir}" standing for the private directory.
     """
@@ -66,6 +67,7 @@ class Suite:
     files: tuple[File, ...]
     root: str = "suite"
     only: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     path_dirs: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from grader.ahead import made_beside
 from grader.grade import Progress, grade
+from grader.memory import SuiteMemory
 from grader.oracle import OracleProcesses
 from grader.report import Report
 from grader.seen import About
@@ -28,6 +29,7 @@ class SandboxGrading:
         self._settings = sized(settings)
         self._oracles = [unit.oracle for unit in course.units.values() if unit.oracle is not None]
         self._oracle = OracleProcesses()
+        self._memory = SuiteMemory() if settings.cache else None
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
         self._course_digest = course.digest
         self.conditions = ""
@@ -74,6 +76,7 @@ class SandboxGrading:
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
+        anew: bool = False,
     ) -> Report:
         self.open()
         sandbox = self._sandbox
@@ -88,6 +91,7 @@ class SandboxGrading:
             about=about,
             progress=progress,
             stop=stop,
+            memory=None if anew else self._memory,
         )
 
     @property

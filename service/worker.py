@@ -58,7 +58,8 @@ class Cancelled(Exception):
 
 class Grading(Protocol):
     """What grades. `open` makes it ready or raises SandboxError or OracleError; `close` frees everything. `tidy`
-    removes what dead processes of this machine have left. A `grade` whose `stop` is told ends soon, by an exception.
+    removes what dead processes of this machine have left. A `grade` whose `stop` is told ends soon, by an exception;
+    `anew` is one that takes nothing from earlier ones.
 
     `conditions` is the digest of what its grades depend on beside the submission; '' while that is not known, or if
     what it graded must not be repeated."""
@@ -77,6 +78,7 @@ class Grading(Protocol):
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
+        anew: bool = False,
     ) -> Report: ...
 
     def tidy(self) -> None: ...
@@ -112,6 +114,7 @@ class FakeGrading:
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
+        anew: bool = False,
     ) -> Report:
         return self.answer(unit, submission, about, progress)
 
@@ -460,6 +463,7 @@ class GradingWorker:
                 about=about,
                 progress=self._progress_of(run),
                 stop=stop,
+                anew=run.kind == runs.REGRADE,
             )
         except Exception as error:
             if self._stop.is_set():

@@ -154,6 +154,7 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
         write_record,
         Place(directory, root, frozenset(finder.visible)),
         only=frozenset(suite["only"]),
+        first=tuple(suite["first"]),
         skip=frozenset(suite["skip"]),
         stop_at_first_failure=suite["stop_at_first_failure"],
         messages=suite["messages"],

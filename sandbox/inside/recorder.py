@@ -63,6 +63,7 @@ class Task:
     write: Callable[[bytes], None]
     place: Place
     only: frozenset[str] = frozenset()
+    first: tuple[str, ...] = ()
     skip: frozenset[str] = frozenset()
     stop_at_first_failure: bool = False
     messages: bool = True
@@ -129,6 +130,9 @@ class Recorder:
             self.emit("collected", ids=ids[start : start + IDS_PER_LINE])
         if self._task.only or self._task.skip:
             items[:] = [item for item, id in zip(items, ids, strict=True) if self._wanted(id)]
+        if self._task.first:
+            places = {function: place for place, function in enumerate(self._task.first)}
+            items.sort(key=lambda item: places.get(function_of(self._id(item)), len(places)))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._selected = len(session.items)
@@ -210,9 +214,13 @@ class Recorder:
         return clean_id(item.nodeid, self._place)
 
     def _wanted(self, id: str) -> bool:
-        path, separator, rest = id.partition("::")
-        function = path + separator + rest.partition("[")[0]
-        return id not in self._task.skip and (not self._task.only or function in self._task.only)
+        return id not in self._task.skip and (not self._task.only or function_of(id) in self._task.only)
+
+
+def function_of(id: str) -> str:
+    """An id without its parameters."""
+    path, separator, rest = id.partition("::")
+    return path + separator + rest.partition("[")[0]
 
 
 def clean_id(nodeid: str, place: Place) -> str:

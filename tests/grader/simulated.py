@@ -98,7 +98,8 @@ class SimulatedSuite:
     "test_a[x]"). What is not in it passes, and fails on the broken unit. `file_errors` names variants on which the
     file cannot be collected, `class_errors` those on which a class of a name made while running cannot,
     `ends_at_import` how the whole run ends on a variant. `made_beside` are tests made while running, on all code but
-    the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes."""
+    the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes.
+    `needs` names for a test another that must have run before it, or it fails."""
 
     unit: Unit
     tests: tuple[str, ...]
@@ -110,6 +111,7 @@ class SimulatedSuite:
     seconds_beside: float = 0.001
     ends_at_import: Mapping[str, EndingKind] = field(default_factory=dict)
     test_seconds: float = 0.001
+    needs: Mapping[str, str] = field(default_factory=dict)
     random: Random = field(default_factory=lambda: Random(7))
     file: str = "test_mine.py"
     runs_left: int = 10**9
@@ -166,9 +168,15 @@ class SimulatedSuite:
         acts = {item: act for item, act in acts.items() if act is not Act.ABSENT}
         items: list[TestItem] = []
         ending = Ending(EndingKind.COMPLETE)
-        for item, act in acts.items():
+        places = {function: place for place, function in enumerate(run.suite.first)}
+        ran: set[str] = set()
+        for item, act in sorted(acts.items(), key=lambda pair: places.get(pair[0].partition("[")[0], len(places))):
             if item in run.suite.skip or (run.suite.only and item.partition("[")[0] not in run.suite.only):
                 continue
+            name = item.partition("::")[2]
+            if self.needs.get(name, name) not in {*ran, name}:
+                act = Act.FAIL
+            ran.add(name)
             if act in ENDS_RUN:
                 limit = run.limits.cpu_seconds if act is Act.HANG else run.limits.wall_seconds
                 timed = act in (Act.HANG, Act.SLEEP)
@@ -185,13 +193,16 @@ class SimulatedSuite:
         return RunResult(run.id, ending, record, stream, stream, Usage(used, used, 1))
 
     def _course(self, run: Run) -> RunResult:
-        [function] = run.suite.only
-        act = self.acts.get("course", {}).get(function.partition("::")[2], Act.PASS)
-        if act in ENDS_RUN:
-            ending = Ending(ENDS_RUN[act], function, run.limits.cpu_seconds, 9.0)
-            return RunResult(run.id, ending, Record((function,)))
-        item = TestItem(function, OUTCOMES[act], 0.001, "" if act is Act.PASS else OWN_WORDS)
-        return RunResult(run.id, Ending(EndingKind.COMPLETE), Record((function,), (item,)))
+        items: list[TestItem] = []
+        for function in run.suite.only:
+            act = self.acts.get("course", {}).get(function.partition("::")[2], Act.PASS)
+            if len(run.suite.only) > 1:
+                act = self.acts.get("course together", {}).get(function.partition("::")[2], act)
+            if act in ENDS_RUN:
+                ending = Ending(ENDS_RUN[act], function, run.limits.cpu_seconds, 9.0)
+                return RunResult(run.id, ending, Record(run.suite.only, tuple(items)))
+            items.append(TestItem(function, OUTCOMES[act], 0.001, "" if act is Act.PASS else OWN_WORDS))
+        return RunResult(run.id, Ending(EndingKind.COMPLETE), Record(run.suite.only, tuple(items)))
 
 
 def statuses(report: Report) -> dict[str, MutantStatus]:

@@ -1,5 +1,6 @@
 """The whole way from a submission to its report, with a sandbox that answers from a table."""
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -47,6 +48,48 @@ def test_right_code_with_tests_that_catch_everything_passes_with_full_score(smal
     assert (report.verdict, report.score, codes(report)) == (Verdict.PASS, 1.0, ["passed"])
     assert report.mutation is not None and report.mutation.passed and report.mutation.matrix == "full"
     assert [mutant.killed_by for mutant in report.mutation.mutants] == [("test_mine.py::test_a",)] * 2
+
+
+def first_runs(suite: SimulatedSuite) -> list[tuple[str, tuple[str, ...]]]:
+    """What was run without messages and not to confirm: the variant, and the tests that came first."""
+    wanted = [(name, run.suite) for name, run in suite.log if not run.suite.messages and not run.suite.only]
+    return [(name, tuple(each.partition("::")[2] for each in suite.first)) for name, suite in wanted]
+
+
+def test_tests_that_caught_most_are_run_first_on_the_rest_and_correct_code_is_among_all(unit: Unit) -> None:
+    mutants = [f"m{n:02}" for n in range(24)]
+    many = a_unit(unit, mutants)
+    acts = {mid: {"test_c" if n % 6 else "test_b": Act.FAIL} for n, mid in enumerate(mutants)}
+    suite = SimulatedSuite(many, ("test_a", "test_b", "test_c"), acts)
+    report = suite.grade(policy=FIRST_KILL)
+    assert report.mutation is not None and report.mutation.killed == 24 and report.verdict is Verdict.PASS
+    runs = first_runs(suite)
+    pilot, rest = [name for name, first in runs if not first], [name for name, first in runs if first]
+    assert {first[0] for _, first in runs if first} == {"test_c"} and len({first for _, first in runs if first}) == 1
+    for part, mutants_in_it, correct_in_it in ((pilot, 6, 2), (rest, 18, 6)):
+        assert sum(name in acts for name in part) == mutants_in_it
+        assert sum(name not in acts for name in part) == correct_in_it
+
+
+def test_a_suite_whose_tests_hang_on_each_other_keeps_its_own_order(unit: Unit) -> None:
+    mutants = [f"m{n:02}" for n in range(12)]
+    acts = {mid: {"test_b": Act.FAIL} for mid in mutants}
+    suite = SimulatedSuite(a_unit(unit, mutants), ("test_a", "test_b"), acts, needs={"test_b": "test_a"})
+    report = suite.grade(policy=FIRST_KILL)
+    assert report.student_tests is not None and [test.valid for test in report.student_tests.tests] == [True, True]
+    assert report.mutation is not None and report.mutation.killed == 12
+    runs = first_runs(suite)
+    reordered, as_written = [name for name, first in runs if first], [name for name, first in runs if not first]
+    assert reordered and as_written[-len(reordered) :] == reordered
+
+
+def test_a_confirmation_runs_the_quickest_test_that_failed_first(small: Unit) -> None:
+    acts = {"m1": {"test_slow": Act.FAIL, "test_quick": Act.FAIL}}
+    suite = SimulatedSuite(small, ("test_slow[1]", "test_slow[2]", "test_quick"), acts)
+    suite.acts = {"m1": {"test_slow[1]": Act.FAIL, "test_slow[2]": Act.FAIL, "test_quick": Act.FAIL}}
+    suite.grade()
+    [confirmation] = [run for name, run in suite.log if name == "m1" and run.suite.only]
+    assert [each.partition("::")[2] for each in confirmation.suite.first] == ["test_quick", "test_slow"]
 
 
 def test_score_is_the_weighted_sum_of_course_tests_and_mutation_score(small: Unit) -> None:
@@ -334,6 +377,22 @@ def test_a_course_test_that_hangs_or_takes_all_memory_does_not_cost_that_again(
     }
     assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_zero",)) == 1
     assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_twice",)) == small.determinism_runs
+
+
+def test_what_a_course_test_finds_only_beside_others_is_a_disagreement(small: Unit) -> None:
+    report = SimulatedSuite(small, ("test_a",), {"course together": {"test_zero": Act.FAIL}}).grade()
+    assert report.course_tests is not None and report.course_tests.passed == 1
+    [zero] = [test for test in report.course_tests.tests if test.id == "test_zero"]
+    assert zero.outcome is Outcome.FAILED and "passed 1 of 2" in zero.message
+
+
+def test_course_tests_that_end_the_process_they_share_run_again_by_themselves(small: Unit) -> None:
+    suite = SimulatedSuite(small, ("test_a",), {"course together": {"test_zero": Act.EXIT}})
+    report = suite.grade()
+    assert report.course_tests is not None and report.course_tests.passed == 2
+    names = ("test_double.py::test_twice", "test_double.py::test_zero")
+    asked = Counter(frozenset(run.suite.only) for _, run in suite.log if run.suite.only)
+    assert [asked[frozenset(each)] for each in (names, names[:1], names[1:])] == [1, 2, 2]
 
 
 def test_time_over_while_mutants_run_is_no_fault_of_any_test(small: Unit) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import pytest
 
 from grader import mutation
-from grader.mutation import MOST_RUNS_OF_A_MUTANT, Decision, Judgement, Next
+from grader.mutation import MOST_RUNS_OF_A_MUTANT, Decision, Judgement, Next, likely_killers
 from grader.report import MutantStatus
 from grader.verdicts import SuiteSeen, join
 from sandbox.records import CollectionError, Ending, EndingKind, ItemOutcome, Record, RunResult, TestItem
@@ -173,6 +173,13 @@ def test_a_file_that_loads_on_some_reference_runs_is_flaky() -> None:
 
 
 # -- the score -------------------------------------------------------------------------------------------------------
+
+
+def test_likely_killers_caught_most_and_reject_nothing() -> None:
+    runs = [(True, ran("failed", "passed")), (True, ran("passed", "failed")), (True, ran("passed", "error"))]
+    assert likely_killers(runs) == ("t.py::b", "t.py::a")
+    assert likely_killers([*runs, (False, ran("passed", "failed"))]) == ("t.py::a",)
+    assert likely_killers([(False, ran()), (True, ran())]) == ()
 
 
 def decision(status: MutantStatus) -> Decision:

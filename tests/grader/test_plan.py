@@ -1,4 +1,5 @@
 import ast
+import math
 from dataclasses import replace
 from random import Random
 
@@ -26,9 +27,12 @@ def test_a_mutant_gets_ten_times_the_suites_time_within_bounds(suite_seconds: fl
     assert (limits.cpu_seconds, limits.wall_seconds) == (limit, 3 * limit)
 
 
-def test_runs_are_complete_while_all_variants_fit_in_the_budget() -> None:
-    assert plan.runs_are_complete(0.1, 100, STANDARD)
-    assert not plan.runs_are_complete(0.1, 101, STANDARD)
+def test_runs_are_complete_while_all_variants_fit_in_the_budget(unit: Unit) -> None:
+    assert plan.runs_are_complete(unit, 0.05, 60, STANDARD)
+    assert not plan.runs_are_complete(unit, 0.05, 61, STANDARD)
+    generous = replace(unit, full_matrix_cpu_seconds=10.0)
+    assert plan.runs_are_complete(generous, 0.1, 100, STANDARD)
+    assert not plan.runs_are_complete(replace(unit, full_matrix_cpu_seconds=0.0), 0.1, 1, STANDARD)
 
 
 def test_every_call_of_the_broken_unit_fails(unit: Unit) -> None:
@@ -82,6 +86,19 @@ def test_only_the_students_own_source_may_be_quoted(unit: Unit) -> None:
 def test_run_ids_are_equal_for_equal_seeds_alone() -> None:
     first, same, other = (plan.RunIds(Random(seed)) for seed in (1, 1, 2))
     assert [next(first) for _ in range(3)] == [next(same) for _ in range(3)] != [next(other) for _ in range(3)]
+
+
+def test_a_pilot_holds_correct_code_and_mutants_in_the_proportion_of_all(unit: Unit) -> None:
+    correct = plan.correct_variants(unit, plan.STANDARD)
+    mutants = [plan.Variant(f"m{n}", "mutant", {}) for n in range(40)]
+    order = plan.shuffled([*correct, *mutants], Random(3))
+    few, rest = plan.pilot(order, share=0.25)
+    assert [sum(each.kind == "mutant" for each in part) for part in (few, rest)] == [10, 30]
+    assert len(few) - 10 == math.ceil(len(correct) / 4) and len(few) + len(rest) == len(order)
+    for part in (few, rest):
+        assert [each.id for each in part if each.kind == "mutant"] == [
+            each.id for each in order if each.kind == "mutant" and each in part
+        ]
 
 
 def test_smoke_tests_come_first_and_no_test_is_lost(unit: Unit) -> None:

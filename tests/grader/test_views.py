@@ -250,6 +250,7 @@ FIELDS = {
     "mutation.required_ok": AS_IS,
     "mutation.passed": AS_IS,
     "mutation.matrix": AS_IS,
+    "mutation.remembered": AS_IS,
     "mutation.mutants[].id": AS_IS,
     "mutation.mutants[].tier": AS_IS,
     "mutation.mutants[].required": AS_IS,

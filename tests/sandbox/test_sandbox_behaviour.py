@@ -644,3 +644,19 @@ def test_a_trusted_module_that_fails_is_our_failure(sandbox: Sandbox) -> None:
 def test_many_short_runs_lose_no_sandbox(session: Session, run_of: MakeRun, caplog: pytest.LogCaptureFixture) -> None:
     results = session.run([run_of("def test_it(): pass\n", id=str(number)) for number in range(40)])
     assert all(result.complete for result in results) and not caplog.records
+
+
+def test_tests_are_run_first_that_are_named_so(outcome_of: RunOne) -> None:
+    source = """
+import pytest
+def test_a(): pass
+@pytest.mark.parametrize("n", [1, 2])
+def test_b(n): assert n == 1
+def test_c(): pass
+"""
+    whole = outcome_of(source, first=("test_it.py::test_c", "test_it.py::test_b", "test_it.py::test_none"))
+    ids = [item.id.partition("::")[2] for item in whole.record.items]
+    assert ids == ["test_c", "test_b[1]", "test_b[2]", "test_a"]
+    assert [id.partition("::")[2] for id in whole.record.collected] == ["test_a", "test_b[1]", "test_b[2]", "test_c"]
+    stopped = outcome_of(source, first=("test_it.py::test_b",), stop_at_first_failure=True)
+    assert [item.id.partition("::")[2] for item in stopped.record.items] == ["test_b[1]", "test_b[2]"]

@@ -123,6 +123,7 @@ def runs() -> Callable[..., list[Run]]:
         {"only": ("test_it.py::test_parametrised", "test_it.py::TestUnit::test_member")},
         {"skip": ("test_it.py::test_value", "test_it.py::test_parametrised[3]")},
         {"stop_at_first_failure": True},
+        {"first": ("test_it.py::TestClass::test_member", "test_it.py::test_parametrised", "test_it.py::gone")},
     ],
     ids=lambda options: " ".join(options) or "all",
 )

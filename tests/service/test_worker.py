@@ -304,7 +304,7 @@ class UntilStopped(FakeGrading):
         self.begun = threading.Event()
         super().__init__(samples.passes)
 
-    def grade(self, unit, submission, *, seed, about, progress, stop):
+    def grade(self, unit, submission, *, seed, about, progress, stop, anew=False):
         stop.when_told(self.free.set)
         self.begun.set()
         assert self.free.wait(30)
