@@ -14,6 +14,8 @@ from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
 from sandbox.records import EndingKind, ItemOutcome, RunResult, function_of
 
 MOST_RUNS_OF_A_MUTANT = 6
+PRIOR_CATCHES = 0.5  # of a test of which nothing is known
+ITEM_SECONDS = 0.001  # what running any test costs besides
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,11 @@ def _judge_file(path: str, correct: Correct) -> Judgement:
     return Judgement(len(correct) - len(rejected), len(correct), unique, flaky=loads_sometimes or not rejected)
 
 
-def likely_killers(runs: Iterable[tuple[bool, RunResult]]) -> tuple[str, ...]:
-    """Tests by how many mutants each made fail, most first, without those that correct code made fail.
+def likely_killers(seconds: Mapping[str, float], runs: Iterable[tuple[bool, RunResult]] = ()) -> tuple[str, ...]:
+    """Tests in the order that finds a failure soonest: by how likely each catches a mutant, for what it costs.
 
-    `runs` are variants' first ones, each with whether the variant is a mutant.
+    `seconds` is what each takes on correct code; `runs` are variants' first ones, each with whether it is a mutant.
+    Before anything was caught the quickest come first. Tests that correct code made fail come last.
     """
     caught: Counter[str] = Counter()
     refused: set[str] = set()
@@ -105,7 +108,11 @@ def likely_killers(runs: Iterable[tuple[bool, RunResult]]) -> tuple[str, ...]:
             caught.update(failing)
         else:
             refused.update(failing)
-    return tuple(name for name, _ in caught.most_common() if name not in refused)
+
+    def worth(name: str) -> float:
+        return -1.0 if name in refused else (caught[name] + PRIOR_CATCHES) / (seconds[name] + ITEM_SECONDS)
+
+    return tuple(sorted(seconds, key=worth, reverse=True))
 
 
 class Next(Enum):

@@ -90,8 +90,9 @@ def arrange_descriptors(order: Order) -> None:
 
 def raise_oom_score() -> None:
     """If the container runs out of memory, a run goes before the template and the supervisor."""
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    os.write(fd, b"1000")
+    os.close(fd)
 
 
 def lower_limits(order: Order) -> None:

@@ -96,22 +96,18 @@ class UserIds:
             time.sleep(0.001)  # a killed process may take a moment to give back its memory
 
     def _sweep(self, tenant: Tenant, names: Iterable[bytes]) -> None:
-        """A fork with the run's effective uid, and a real and saved uid that the run cannot signal, does the work."""
+        """With the run's effective uid, and a real and a saved one that the run cannot signal."""
         assert tenant.uid is not None
-        pid = os.fork()
-        if pid:
-            os.waitpid(pid, 0)
-            return
+        os.setgroups([tenant.uid])
+        os.setresgid(0, tenant.uid, 0)
+        os.setresuid(self._sweeper, tenant.uid, 0)
         try:
-            signal.alarm(int(SWEEP_SECONDS))
-            os.setgroups([tenant.uid])
-            os.setresgid(tenant.uid, tenant.uid, tenant.uid)
-            os.setresuid(self._sweeper, tenant.uid, self._sweeper)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
             empty(os.fsencode(tenant.slot), names)
         finally:
-            os._exit(0)
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
 
 
 class ProcessTrees:

@@ -175,11 +175,22 @@ def test_a_file_that_loads_on_some_reference_runs_is_flaky() -> None:
 # -- the score -------------------------------------------------------------------------------------------------------
 
 
-def test_likely_killers_caught_most_and_reject_nothing() -> None:
+A_SECOND_EACH = {"t.py::a": 1.0, "t.py::b": 1.0}
+
+
+def test_likely_killers_caught_most_and_those_that_reject_come_last() -> None:
     runs = [(True, ran("failed", "passed")), (True, ran("passed", "failed")), (True, ran("passed", "error"))]
-    assert likely_killers(runs) == ("t.py::b", "t.py::a")
-    assert likely_killers([*runs, (False, ran("passed", "failed"))]) == ("t.py::a",)
-    assert likely_killers([(False, ran()), (True, ran())]) == ()
+    assert likely_killers(A_SECOND_EACH, runs) == ("t.py::b", "t.py::a")
+    assert likely_killers(A_SECOND_EACH, [*runs, (False, ran("passed", "failed"))]) == ("t.py::a", "t.py::b")
+    assert likely_killers(A_SECOND_EACH, [(False, ran()), (True, ran())]) == ("t.py::a", "t.py::b")
+
+
+def test_what_a_test_costs_is_held_against_what_it_catches() -> None:
+    seconds = {"t.py::a": 1.0, "t.py::b": 0.1}
+    assert likely_killers(seconds) == ("t.py::b", "t.py::a")
+    caught = (True, ran("failed", "passed"))
+    assert likely_killers(seconds, [caught] * 4) == ("t.py::b", "t.py::a")
+    assert likely_killers(seconds, [caught] * 5) == ("t.py::a", "t.py::b")
 
 
 def decision(status: MutantStatus) -> Decision:

@@ -150,7 +150,9 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
         asker = Asker(running, known)
         watcher = threading.Thread(target=_watch_memory, args=(running, ended))
         watcher.start()
-        os.nice(NICENESS)  # after all that is measured was started: students' own machines take nothing from the service
+        os.nice(
+            NICENESS
+        )  # after all that is measured was started: students' own machines take nothing from the service
         began = time.monotonic()
         posted = _post_all(running, secrets, options, known)
         posting_seconds = time.monotonic() - began
