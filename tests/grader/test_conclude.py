@@ -190,6 +190,19 @@ def test_d(): ...
 """
 
 
+def test_a_test_that_fails_on_everything_is_not_told_of_a_freedom(small: Unit) -> None:
+    """Whatever its words are: something else is wrong with it, and what it said on the own code says what."""
+    freedom = Freedom("private", "private is free", ("w05",), ("_[a-z]*",))
+    acts = {each: {"test_c": Act.FAIL} for each in ("reference", "w05", "own")}
+    suite = SimulatedSuite(replace(small, freedoms=(freedom,)), TESTS, acts)
+    sent = replace(suite.submission(), tests=(File("test_mine.py", SIGNED.encode()),))
+    part = suite.grade(submission=sent).student_tests
+    assert part is not None
+    [found] = [each for each in part.tests if each.id == "test_mine.py::test_c"]
+    assert found.valid is False and "private is free" not in found.advice + found.denies
+    assert OWN_WORDS in found.advice
+
+
 @pytest.mark.parametrize(
     ("test", "rejected", "told"),
     [
