@@ -9,15 +9,20 @@ those statements are split off. What is not listed here as harmless makes a suit
 
 import ast
 import builtins
+import inspect
 import math
+import posixpath
 import sys
 import unittest
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from pathlib import PurePosixPath
-from types import ModuleType
+from types import GenericAlias, ModuleType
 
 MOST_ITEMS = 1000
+MOST_REFERRED = 10_000
+"""nodes and characters that the values of names stand for, where a file names them again"""
 UNKNOWN = ""
 """origin of a name whose value is not an imported one"""
 
@@ -32,12 +37,20 @@ DECORATORS = {
     "builtins.staticmethod",
     "builtins.classmethod",
 }
+CACHE = "functools.lru_cache"
+CALLED_DECORATORS = {FIXTURE, CACHE}
+"""The others would take what they are given for what they decorate, and call the result with what they decorate."""
 CALLS = {"pytest.param", "numpy.array", "builtins.range"}
 BASES = {"builtins.object", "unittest.TestCase", "unittest.case.TestCase"}
 OF_INSTANCES = {"__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__len__", "__repr__"}
+CALL_KEYWORDS = {PARAMETRIZE, FIXTURE, CACHE, "pytest.param"}
+"""what calls a function that it is given by keyword, such as `ids`"""
 TEST_CASE_METHODS = {"setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown"}
+XUNIT = {"setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function", "teardown_function"}
 PATH_CALLS = {"sys.path.append", "sys.path.insert"}
 PLACES = {"builtins.str", "pathlib.Path", "os.path.abspath", "os.path.dirname", "os.path.join"}
+RUN_DIRECTORY = "/\0"
+"""stands for the run's directory in a place; no place can be written with it"""
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
@@ -54,16 +67,30 @@ def waiting_of(
     are there already.
     """
     own = names_of(files, path_dirs)
+    if any(is_found_elsewhere(name.partition(".")[0], imported) for name in own):
+        return None
     try:
-        readings = {path: Reading(own, imported) for path in files}
+        readings = {path: Reading(own, imported, path) for path in files}
         for path, tree in files.items():
             readings[path].read(tree)
         fixtures = math.prod(reading.fixture_values for reading in readings.values())
         if fixtures * sum(reading.items for reading in readings.values()) > MOST_ITEMS:
             return None
+        taken = set().union(*(reading.taken for reading in readings.values()))
+        if any(taken & reading.multiplied for reading in readings.values()):
+            return None
     except (Active, RecursionError):
         return None
     return {path: reading.waiting for path, reading in readings.items()}
+
+
+def is_found_elsewhere(name: str, imported: Mapping[str, ModuleType]) -> bool:
+    """Whether importing a file of this name could import something else, which then finds other files of the suite
+    where it expects modules, and calls what they define."""
+    if name in imported or name in sys.stdlib_module_names:
+        return True
+    spec = PathFinder.find_spec(name)
+    return spec is not None and spec.loader is not None
 
 
 def names_of(paths: Iterable[str], path_dirs: Iterable[str]) -> set[str]:
@@ -81,12 +108,20 @@ def names_of(paths: Iterable[str], path_dirs: Iterable[str]) -> set[str]:
 @dataclass
 class Name:
     """What a global name stands for: an imported thing (`origin`), a class of the file's own that others may be made
-    from, or a value of `length`, if it has one. One that waits has no value yet."""
+    from, or a value of `length`, if it has one. One that waits has no value yet.
+
+    `weight` is the size of the value, all that it names included; a class has `items`, which are multiplied by
+    `factor`, as are those of classes made from it.
+    """
 
     origin: str = UNKNOWN
     length: int | None = None
     is_base: bool = False
     waits: bool = False
+    weight: int = 1
+    is_type: bool = False
+    items: int = 0
+    factor: int = 1
 
 
 @dataclass
@@ -95,12 +130,18 @@ class Reading:
 
     own: Set[str]
     imported: Mapping[str, ModuleType]
+    path: str
     names: dict[str, Name] = field(default_factory=dict)
     waiting: list[ast.stmt] = field(default_factory=list)
     items: int = 0
     """an upper bound of what it is collected to, but for the values of fixtures"""
     fixture_values: int = 1
     module_values: int = 1
+    multiplied: set[str] = field(default_factory=set)
+    """names of what is collected to more than one item, or multiplies others: under a second name it would again"""
+    taken: set[str] = field(default_factory=set)
+    """names that are imported from other files of the suite"""
+    referred: int = 0
     future_annotations: bool = False
 
     def read(self, tree: ast.Module) -> None:
@@ -113,21 +154,21 @@ class Reading:
             case ast.Import() | ast.ImportFrom():
                 self._import(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._function(node, 1)
+                self._function(node)
                 self._bind(node.name, Name())
             case ast.ClassDef():
-                self._bind(node.name, Name(is_base=self._class(node)))
+                self._bind(node.name, self._class(node))
             case ast.Assign():
                 for target, value in pairs_of(node):
                     self._assign(target, value)
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+            case ast.AnnAssign(target=ast.Name() as target, annotation=annotation, value=value):
                 self._annotation(annotation)
                 if value is not None:
                     self._assign(target, value)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call(func=func, args=arguments, keywords=[])) if self._origin(func) in PATH_CALLS:
-                if not all(isinstance(each, ast.Constant) or self._is_place(each) for each in arguments):
+                if not all(map(self._is_inside, arguments)):
                     raise Active
             case ast.If(test=test, orelse=[]) if ast.dump(test) == RUN_AS_SCRIPT:
                 pass  # never so in a suite
@@ -139,7 +180,10 @@ class Reading:
     def _bind(self, name: str, meaning: Name) -> None:
         before = self.names.get(name)
         again = before is not None and (before.waits or meaning.waits) and before != meaning
-        if again or is_special(name) or (meaning.waits and name.lower().startswith("test")):
+        looked_for = (
+            name.lower().startswith("test") or name in XUNIT or any(own.endswith(f".{name}") for own in self.own)
+        )
+        if again or is_special(name) or (meaning.waits and looked_for):
             raise Active
         self.names[name] = meaning
 
@@ -158,6 +202,13 @@ class Reading:
                     raise Active
                 there = self._is_there(node.module, alias.name)
                 origin, name = f"{node.module}.{alias.name}", alias.asname or alias.name
+                if node.module in self.own:
+                    self.taken.add(alias.name)
+                    if name.lower().startswith("test"):
+                        raise Active  # it is collected here too
+            if name == "pytestmark":
+                raise Active
+            self.items += name.lower().startswith("test")
             waits.add(not there)
             self._bind(name, Name(origin, waits=not there and not self._shares_a_package(alias, node)))
         if len(waits) > 1:
@@ -179,8 +230,13 @@ class Reading:
 
     def _origin(self, node: ast.expr) -> str:
         """The full name of an imported thing or a builtin; UNKNOWN for everything else."""
+        origin = self._full_name(node)
+        is_mark = origin.startswith(MARK) and origin.count(".") == MARK.count(".")
+        return origin if is_mark or self._is_known(origin) else UNKNOWN
+
+    def _full_name(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute):
-            origin = self._origin(node.value)
+            origin = self._full_name(node.value)
             return f"{origin}.{node.attr}" if origin else UNKNOWN
         if not isinstance(node, ast.Name):
             return UNKNOWN
@@ -189,18 +245,59 @@ class Reading:
         found = self.names[node.id]
         return UNKNOWN if found.waits or found.origin.partition(".")[0] in self.own else found.origin
 
+    def _is_known(self, origin: str) -> bool:
+        return bool(origin) and self._thing(origin) is not MISSING
+
+    def _thing(self, origin: str) -> object:
+        """What bears this full name, or MISSING; found without executing anything, such as a module's `__getattr__`."""
+        first, *others = origin.split(".")
+        thing: object = builtins if first == "builtins" else self.imported.get(first, MISSING)
+        name = first
+        for other in others:
+            name = f"{name}.{other}"
+            if isinstance(thing, ModuleType):
+                thing = vars(thing).get(other, self.imported.get(name, MISSING))
+            elif thing is not MISSING:
+                thing = inspect.getattr_static(thing, other, MISSING)
+        return thing
+
+    def _is_type(self, node: ast.expr) -> bool:
+        """Whether it is an imported type, or a form of `typing`: what an index makes another type of."""
+        origin = self._origin(node)
+        thing = self._thing(origin) if origin else MISSING
+        return isinstance(thing, type | GenericAlias) or type(thing).__module__ == "typing"
+
+    def _refer(self, name: str) -> None:
+        """Count what a name of the file stands for: values made of names made of names must not grow without end."""
+        self.referred += self.names[name].weight if name in self.names else 1
+        if self.referred > MOST_REFERRED:
+            raise Active
+
     # What is executed: values, decorators, annotations.
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if not isinstance(target, ast.Name):
             raise Active
+        before = self.referred
         if target.id == "pytestmark":
             self.module_values *= self._marks(value)
         elif isinstance(value, ast.Lambda):
             self._arguments(value.args)
         else:
             self._value(value)
-        self._bind(target.id, Name(length=self._length(value)))
+        self._alias(target.id, value)
+        is_type = isinstance(value, ast.Subscript) or self._is_type(value)
+        weight = size_of(value) + self.referred - before
+        self._bind(target.id, Name(length=self._length(value), weight=weight, is_type=is_type))
+
+    def _alias(self, name: str, value: ast.expr) -> None:
+        """A second name for something must not have it collected again, but for single items, which count."""
+        if isinstance(value, ast.Name) and value.id in self.multiplied:
+            raise Active
+        if name.lower().startswith("test"):
+            self.items += 1
+            if isinstance(value, ast.Name) and value.id in self.names and self.names[value.id].items:
+                raise Active
 
     def _value(self, node: ast.expr) -> None:
         """Something whose evaluation takes no longer than reading it, and calls nothing of the author's."""
@@ -210,6 +307,7 @@ class Reading:
             case ast.Name():
                 if node.id in self.names and self.names[node.id].waits:
                     raise Active
+                self._refer(node.id)
                 return
             case ast.Attribute() if self._origin(node) or self._is_place(node):
                 return
@@ -221,8 +319,8 @@ class Reading:
                 pass
             case ast.UnaryOp() | ast.BinOp() if is_number(node) or self._is_place(node):
                 return
-            case ast.Subscript() if self._origin(node.value):
-                self._annotation(node)
+            case ast.Subscript() if self._is_type(node.value):
+                self._annotation(node, evaluated=True)
                 return
             case ast.Call() if self._is_place(node):
                 return
@@ -241,8 +339,8 @@ class Reading:
         keywords = {keyword.arg for keyword in node.keywords}
         if origin == "numpy.array":
             shaped = [keyword.value for keyword in node.keywords if not self._origin(keyword.value)]
-            if len(node.args) != 1 or keywords - {"dtype"} or shaped or not is_written_out(node.args[0]):
-                raise Active  # it may be of any size; so may a dtype that is given as text
+            if len(node.args) != 1 or keywords - {"dtype"} or shaped or not is_numbers(node.args[0]):
+                raise Active  # it may be of any size; so may a dtype that is given as text, or one that is text's
         if origin == "builtins.range" and self._count(node) > MOST_ITEMS:
             raise Active
         for keyword in node.keywords:
@@ -250,15 +348,15 @@ class Reading:
                 if self._marks(keyword.value) != 1:
                     raise Active
             else:
-                self._keyword(keyword.value)
+                self._value(keyword.value)
+                if origin in CALL_KEYWORDS and not self._is_data(keyword.value):
+                    raise Active
         for argument in node.args:
             self._value(argument)
 
-    def _keyword(self, node: ast.expr) -> None:
-        """Nothing that pytest could call, such as a function for `ids` or `scope`."""
-        self._value(node)
-        if isinstance(node, ast.Name) and not self._origin(node) and self._length(node) is None:
-            raise Active
+    def _is_data(self, node: ast.expr) -> bool:
+        """Nothing that could be called, whoever wrote it: `eval` for `ids` would do what the values say."""
+        return not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self._length(node) is not None
 
     def _length(self, node: ast.expr) -> int | None:
         match node:
@@ -287,6 +385,8 @@ class Reading:
             return 1
         self._call(node, lambda name: True)
         if origin != PARAMETRIZE:
+            if not all(map(self._is_data, node.args)):
+                raise Active  # a mark that is given a function marks that, and is it then
             return 1
         if len(node.args) != 2:
             raise Active
@@ -298,8 +398,8 @@ class Reading:
         if origin not in DECORATORS:
             return self._mark(node)
         if isinstance(node, ast.Call):
-            self._call(node, lambda name: True)
-            if node.args and origin == FIXTURE:
+            self._call(node, CALLED_DECORATORS.__contains__)
+            if (node.args and origin == FIXTURE) or not all(map(self._is_data, node.args)):
                 raise Active
             for keyword in node.keywords:
                 if (origin, keyword.arg) == (FIXTURE, "params"):
@@ -312,8 +412,8 @@ class Reading:
             raise Active
         return max(count, 1)
 
-    def _annotation(self, node: ast.expr | None) -> None:
-        if node is None or self.future_annotations:
+    def _annotation(self, node: ast.expr | None, evaluated: bool = False) -> None:
+        if node is None or (self.future_annotations and not evaluated):
             return
         match node:
             case ast.Constant():
@@ -321,27 +421,33 @@ class Reading:
             case ast.Name() | ast.Attribute() if self._origin(node):
                 return
             case ast.Name() if node.id in self.names and not self.names[node.id].waits:
-                return
-            case ast.Subscript(value=base, slice=inner) if self._origin(base):
-                self._annotation(inner)
+                self._refer(node.id)
+            case ast.Subscript(value=base, slice=inner) if self._is_type(base):
+                self._annotation(inner, evaluated)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part in parts:
-                    self._annotation(part)
+                    self._annotation(part, evaluated)
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-                self._annotation(left)
-                self._annotation(right)
+                for part in (left, right):
+                    self._annotation(part, evaluated)
+                    if isinstance(part, ast.Name) and not self._origin(part) and not self.names[part.id].is_type:
+                        raise Active  # of two arrays it makes one that is as large as their product
             case _:
                 raise Active
 
     # Definitions.
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, factor: int) -> None:
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if is_special(node.name):
             raise Active
-        self._definition(node, factor)
+        self._definition(node)
 
-    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef, factor: int = 1) -> None:
-        self.items += math.prod([factor, *map(self._decorator, node.decorator_list)])
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        fixtures = self.fixture_values
+        count = math.prod(map(self._decorator, node.decorator_list))
+        if count > 1 or self.fixture_values > fixtures:
+            self.multiplied.add(node.name)
+        self.items += count
         self._arguments(node.args)
         self._annotation(node.returns)
 
@@ -354,12 +460,14 @@ class Reading:
             if argument is not None:
                 self._annotation(argument.annotation)
 
-    def _class(self, node: ast.ClassDef) -> bool:
-        """Whether others may be made from it: not if it says what its instances do, of which pytest makes some."""
+    def _class(self, node: ast.ClassDef) -> Name:
+        """Others may not be made from it if it says what its instances do, of which pytest makes some."""
         instances = False
         if node.keywords or not all(self._is_plain_base(base) for base in node.bases):
             raise Active
-        factor = math.prod(map(self._mark, node.decorator_list))
+        made_from = [self.names[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in self.names]
+        factor = math.prod([*map(self._mark, node.decorator_list), *(base.factor for base in made_from)])
+        before = self.items
         for part in node.body:
             match part:
                 case ast.FunctionDef(name=name) if name in OF_INSTANCES and not node.bases:
@@ -367,18 +475,23 @@ class Reading:
                     self._definition(part)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._member(part.name)
-                    self._function(part, factor)
+                    self._function(part)
                 case ast.Assign():
                     for target, value in pairs_of(part):
                         if not isinstance(target, ast.Name) or target.id == "pytestmark":
                             raise Active
                         self._member(target.id)
                         self._value(value)
+                        self._alias(target.id, value)
                 case ast.Expr(value=ast.Constant()) | ast.Pass():
                     pass
                 case _:
                     raise Active
-        return not instances
+        items = self.items - before + sum(base.items for base in made_from)
+        self.items = before + items * factor
+        if items and node.bases:
+            self.multiplied.add(node.name)  # pytest collects a TestCase of any name
+        return Name(is_base=not instances, is_type=True, items=items, factor=factor)
 
     def _member(self, name: str) -> None:
         """A name in a class must not stand for something that is called as the class is made or collected."""
@@ -392,21 +505,42 @@ class Reading:
 
     def _is_place(self, node: ast.expr) -> bool:
         """Where the file lies, or a place relative to it, as `pathlib` and `os.path` are asked for it."""
+        return self._place(node) is not None
+
+    def _place(self, node: ast.expr) -> str | None:
         match node:
             case ast.Name(id="__file__"):
-                return True
-            case (
-                ast.Attribute(value=value, attr="parent")
-                | ast.Call(func=ast.Attribute(value=value, attr="resolve" | "absolute"), args=[], keywords=[])
-            ):
-                return self._is_place(value)
-            case ast.Call(func=func, args=[first, *rest], keywords=[]) if self._origin(func) in PLACES:
-                return self._is_place(first) and all(isinstance(each, ast.Constant) for each in rest)
-            case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant()):
-                return self._is_place(left)
-        return False
+                return f"{RUN_DIRECTORY}/{self.path}"
+            case ast.Attribute(value=value, attr="parent"):
+                place = self._place(value)
+                return None if place is None else posixpath.dirname(place)
+            case ast.Call(func=ast.Attribute(value=value, attr="resolve" | "absolute"), args=[], keywords=[]):
+                place = self._place(value)
+                return None if place is None else posixpath.normpath(place)
+            case ast.Call(func=func, args=[first, *rest], keywords=[]) if (origin := self._origin(func)) in PLACES:
+                place = self._place(first)
+                if place is not None and origin == "os.path.abspath":
+                    place = posixpath.normpath(place)
+                if place is not None and origin == "os.path.dirname":
+                    place = posixpath.dirname(place)
+                return below(place, rest)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return below(self._place(left), [right])
+        return None
+
+    def _is_inside(self, node: ast.expr) -> bool:
+        """Whether it is a place within the run's directory, where nothing lies but the suite; or a number."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return True
+        place = below(RUN_DIRECTORY, [node]) if isinstance(node, ast.Constant) else self._place(node)
+        return place is not None and f"{posixpath.normpath(place)}/".startswith(f"{RUN_DIRECTORY}/")
 
 
+class Missing:
+    """Stands for a thing that is not there."""
+
+
+MISSING = Missing()
 RUN_AS_SCRIPT = ast.dump(ast.parse('__name__ == "__main__"', mode="eval").body)
 
 OVERRIDING = {name for name in dir(unittest.TestCase) if not name.startswith("__")} - TEST_CASE_METHODS
@@ -425,6 +559,20 @@ def pairs_of(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     return pairs
 
 
+def below(place: str | None, parts: Iterable[ast.expr]) -> str | None:
+    """A place from another one, if all parts are written out."""
+    for part in parts:
+        if place is None or not isinstance(part, ast.Constant) or not isinstance(part.value, str) or "\0" in part.value:
+            return None
+        place = posixpath.join(place, part.value)
+    return place
+
+
+def size_of(node: ast.expr) -> int:
+    texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    return sum(1 for _ in ast.walk(node)) + sum(len(text) for text in texts if isinstance(text, str | bytes))
+
+
 def is_special(name: str) -> bool:
     """Names that Python or pytest itself looks for, as it imports or collects."""
     return name.startswith(("__", "pytest_")) or name == "pytest_plugins"
@@ -435,6 +583,13 @@ def is_written_out(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple | ast.List):
         return all(map(is_written_out, node.elts))
     return isinstance(node, ast.Constant) or is_number(node)
+
+
+def is_numbers(node: ast.expr) -> bool:
+    """As `is_written_out`, without texts: in an array each takes as much as the longest."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(map(is_numbers, node.elts))
+    return is_number(node) or (isinstance(node, ast.Constant) and node.value is None)
 
 
 def length_of_range(arguments: Iterable[ast.expr]) -> int | None:

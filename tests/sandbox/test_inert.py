@@ -77,6 +77,8 @@ class TestIt(Base):
 import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / 'more'))
+sys.path.append(str(Path(__file__).parent.parent / 'lib' / '..'))
+sys.path.append('lib')
 HERE = Path(__file__).parent
 ---
 from contextlib import contextmanager
@@ -85,6 +87,12 @@ import functools
 def opened(): yield
 @functools.lru_cache(maxsize=None)
 def made(): ...
+---
+import pytest
+@pytest.mark.xfail(raises=ValueError, reason='known')
+@pytest.mark.usefixtures('tmp_path')
+@pytest.mark.timeout(5)
+def test_it(): ...
 ---
 make = lambda n, width=2: boom(n)
 def helper(first, *rest, last=(1, 2), **others) -> int | None: ...
@@ -303,6 +311,118 @@ from library import Layer, missing
 from library import *
 # something beside it
 from . import helper
+# an evaluation for ids
+import pytest
+@pytest.mark.parametrize('n', ['boom()'], ids=eval)
+def test_it(n): ...
+# an evaluation for a fixture's ids
+import pytest
+@pytest.fixture(params=['boom()'], ids=eval)
+def f(request): ...
+# a command for ids
+import os
+import pytest
+@pytest.mark.parametrize('n', ['boom'], ids=os.system)
+def test_it(n): ...
+# a function that is cached, then called with what it decorates
+import functools
+def f(x): boom()
+@functools.lru_cache(f)
+def g(): ...
+# a function that is cached for ever, then called
+import functools
+def f(x): boom()
+@functools.cache(f)
+def g(): ...
+# a context that is made and entered
+import contextlib
+def f(x): boom()
+@contextlib.contextmanager(f)
+def g(): ...
+# a static method that is called
+def f(x): boom()
+@staticmethod(f)
+def g(): ...
+# a mark of a function, which it then is
+import pytest
+def f(x): boom()
+@pytest.mark.a(f)
+def test_it(): ...
+# a mark of a class
+import pytest
+class A:
+    def __init__(self, x): boom()
+@pytest.mark.a(A)
+def test_it(): ...
+# a place without a value
+boom().x: int
+# an index without a value
+boom()[0]: int
+# an index that makes arrays grow
+import numpy as np
+A = np.array([1])
+B = np.r_[A, A]
+# an index of something that is no type
+import os
+X = os.environ['PATH']
+# an attribute that is imported when it is asked for
+import numpy as np
+X = np.f2py
+# types of types, which double
+from typing import List, Tuple
+A0 = List[int]
+A1 = Tuple[A0, A0, A0, A0, A0, A0, A0, A0, A0, A0]
+A2 = Tuple[A1, A1, A1, A1, A1, A1, A1, A1, A1, A1]
+A3 = Tuple[A2, A2, A2, A2, A2, A2, A2, A2, A2, A2]
+A4 = Tuple[A3, A3, A3, A3, A3, A3, A3, A3, A3, A3]
+# arrays whose alternative is their product
+import numpy as np
+A = np.array([[1], [2]])
+B = np.array([[1, 2]])
+def f(x: A | B): ...
+# texts in an array, each as large as the longest
+import numpy as np
+X = np.array(['a', 'bb'])
+# a path to somewhere else
+import sys
+sys.path.insert(0, '/usr/lib')
+# a path to somewhere else from here
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent / '../../../usr'))
+# a path that leads up
+import os, sys
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+# a path that starts anew
+import os, sys
+sys.path.append(os.path.join(os.path.dirname(__file__), '/usr'))
+# parameters that are inherited
+import pytest
+@pytest.mark.parametrize('a', range(100))
+class TestA:
+    def test_it(self): ...
+@pytest.mark.parametrize('b', range(100))
+class TestB(TestA): ...
+# parameters under a second name
+import pytest
+@pytest.mark.parametrize('a', range(100))
+def test_it(a): ...
+test_again = test_it
+# a fixture under a second name
+import pytest
+@pytest.fixture(params=range(10))
+def f(request): ...
+g = f
+# a class under a second name
+class TestIt:
+    def test_it(self): ...
+TestAgain = TestIt
+# marks from elsewhere
+from helper import pytestmark
+# tests from elsewhere
+from helper import test_it
+# a set-up that waits
+from unit import setup_module
 # hypothesis, whose settings are those of its making
 from hypothesis import given
 @given()
@@ -335,6 +455,25 @@ def test_imports_within_the_suite_do_not_wait_and_every_file_counts() -> None:
     paths = (PATH, "suite/helper.py", "lib/lib_of_course/close.py")
     assert waiting(test, helper, "", paths=paths) == ["from unit import Layer"]
     assert waiting(test, helper, "boom()", paths=paths) is None
+
+
+@pytest.mark.parametrize("name", ["antigravity", "numpy", "library", "hypothesis"])
+def test_a_file_of_the_name_of_something_else_is_not_inert(name: str) -> None:
+    """That may be what is imported, and itself import files of the suite, and call what they define."""
+    assert waiting(f"import {name}\n", "", paths=(PATH, f"suite/folder/{name}.py")) is None
+
+
+def test_what_is_collected_to_several_items_is_not_imported_elsewhere() -> None:
+    fixture = "import pytest\n@pytest.fixture{}\ndef f(request): ...\n"
+    assert waiting("from helper import f as g\n", fixture.format("(params=[1, 2])")) is None
+    assert waiting("from helper import f as g\n", fixture.format("")) == []
+    case = "import unittest\nclass Base(unittest.TestCase):\n    def test_it(self): ...\n"
+    assert waiting("from helper import Base as Again\n", case) is None
+
+
+def test_what_waits_in_a_package_has_no_name_of_a_file_in_it() -> None:
+    paths = (PATH, "suite/package/__init__.py", "suite/package/part.py")
+    assert waiting("from package import part\n", "from unit import part\n", "", paths=paths) is None
 
 
 def test_a_suite_of_very_many_tests_is_not_inert() -> None:
