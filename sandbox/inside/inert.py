@@ -23,6 +23,8 @@ from types import GenericAlias, ModuleType
 MOST_ITEMS = 1000
 MOST_REFERRED = 10_000
 """nodes and characters that the values of names stand for, where a file names them again"""
+MOST_SPELLED = 10_000_000
+"""characters of all names of items together"""
 UNKNOWN = ""
 """origin of a name whose value is not an imported one"""
 
@@ -74,7 +76,9 @@ def waiting_of(
         for path, tree in files.items():
             readings[path].read(tree)
         fixtures = math.prod(reading.fixture_values for reading in readings.values())
-        if fixtures * sum(reading.items for reading in readings.values()) > MOST_ITEMS:
+        items = fixtures * sum(reading.items for reading in readings.values())
+        spelled = sum(reading.spelled + reading.referred for reading in readings.values())
+        if items > MOST_ITEMS or items * spelled > MOST_SPELLED:
             return None
         taken = set().union(*(reading.taken for reading in readings.values()))
         if any(taken & reading.multiplied for reading in readings.values()):
@@ -142,6 +146,8 @@ class Reading:
     taken: set[str] = field(default_factory=set)
     """names that are imported from other files of the suite"""
     referred: int = 0
+    spelled: int = 0
+    """size of the parameters, of which the names of items are made"""
     future_annotations: bool = False
 
     def read(self, tree: ast.Module) -> None:
@@ -384,6 +390,7 @@ class Reading:
         if not isinstance(node, ast.Call):
             return 1
         self._call(node, lambda name: True)
+        self.spelled += size_of(node)
         if origin != PARAMETRIZE:
             if not all(map(self._is_data, node.args)):
                 raise Active  # a mark that is given a function marks that, and is it then
@@ -399,6 +406,7 @@ class Reading:
             return self._mark(node)
         if isinstance(node, ast.Call):
             self._call(node, CALLED_DECORATORS.__contains__)
+            self.spelled += size_of(node)
             if (node.args and origin == FIXTURE) or not all(map(self._is_data, node.args)):
                 raise Active
             for keyword in node.keywords:

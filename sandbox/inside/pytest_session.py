@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
+from unittest import TestCase
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from _pytest.config import _prepareconfig
+from _pytest.fixtures import FixtureFunctionDefinition
 from _pytest.main import Session
 
 from sandbox.inside.recorder import Place, Recorder, Task
@@ -90,7 +92,8 @@ class PreparedSession:
         new = [module for name, module in sys.modules.items() if name not in modules_before]
         files = [(module, getattr(module, "__file__", None) or "") for module in new]
         imports = tuple((module, waiting[file]) for module, file in files if file in waiting)
-        self._collected = Collected(tuple(self.recorder.items), imports, modules_before, paths_before)
+        modules = tuple((name, module) for name, module in sys.modules.items() if name not in modules_before)
+        self._collected = Collected(tuple(self.recorder.items), imports, modules, modules_before, paths_before)
         return True
 
     def complete(self) -> bool:
@@ -98,8 +101,12 @@ class PreparedSession:
         if self._collected is None:
             return False
         try:
+            if any(sys.modules.get(name) is not module for name, module in self._collected.modules):
+                raise ImportError("a file of the suite has the name of a module of the run, which comes first")
             for module, code in self._collected.imports:
                 exec(code, module.__dict__)
+                if any(is_collected(module.__dict__.get(name)) for name in code.co_names):
+                    raise ImportError("what was imported would have been collected")
         except BaseException:
             self._forget(self._collected)
         return self._collected is not None
@@ -158,8 +165,14 @@ class Collected:
 
     items: tuple[pytest.Item, ...]
     imports: tuple[tuple[ModuleType, CodeType], ...]
+    modules: tuple[tuple[str, ModuleType], ...]
     modules_before: frozenset[str]
     paths_before: tuple[str, ...]
+
+
+def is_collected(value: object) -> bool:
+    """Whether pytest, where it meets this under any name, makes something of it: a fixture, or tests."""
+    return isinstance(value, FixtureFunctionDefinition) or (isinstance(value, type) and issubclass(value, TestCase))
 
 
 class Cache:

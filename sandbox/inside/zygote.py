@@ -6,12 +6,15 @@ was collected. If such an import fails, the run forgets all this and collects af
 """
 
 import os
+import resource
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.inside.codes import Codes, Compiled, placed
 from sandbox.inside.pytest_session import PreparedSession
+
+COLLECT_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,17 @@ def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled
         with open(target, "xb") as file:
             file.write(data)
     os.chdir(directory)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
     try:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes() + COLLECT_BYTES, limits[1]))
         with codes.early(compiled, directory):
             return session.collect([f"{directory}/{folder}" for folder in suite.path_dirs], late)
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
         os.chdir("/")
         shutil.rmtree(directory)
+
+
+def address_space_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()

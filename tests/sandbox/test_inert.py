@@ -487,6 +487,15 @@ def test_a_suite_of_very_many_tests_is_not_inert() -> None:
     assert waiting(suite(10, 10), "", fixture) is None
 
 
+def test_long_parameters_of_many_tests_are_not_inert() -> None:
+    def suite(characters: int) -> str:
+        text = f"import pytest\n@pytest.mark.parametrize('a', ['{'x' * characters}'])\n"
+        return f"{text}@pytest.mark.parametrize('b', range({MOST_ITEMS}))\ndef test_it(a, b): ...\n"
+
+    assert waiting(suite(1000)) == []
+    assert waiting(suite(100_000)) is None
+
+
 def test_a_file_nested_too_deeply_is_not_inert() -> None:
     assert waiting("X = " + "(" * 90 + "1" + ",)" * 90) is not None
     deep: ast.expr = ast.Constant(1)
