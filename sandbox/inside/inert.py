@@ -186,12 +186,13 @@ class Reading:
     def _bind(self, name: str, meaning: Name) -> None:
         before = self.names.get(name)
         again = before is not None and (before.waits or meaning.waits) and before != meaning
-        looked_for = (
-            name.lower().startswith("test") or name in XUNIT or any(own.endswith(f".{name}") for own in self.own)
-        )
-        if again or is_special(name) or (meaning.waits and looked_for):
+        if again or is_special(name) or (meaning.waits and self._is_looked_for(name)):
             raise Active
         self.names[name] = meaning
+
+    def _is_looked_for(self, name: str) -> bool:
+        """Whether a module that lacks this name is collected otherwise, or imported from otherwise."""
+        return name.lower().startswith("test") or name in XUNIT or any(own.endswith(f".{name}") for own in self.own)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         waits = set()
@@ -298,11 +299,12 @@ class Reading:
 
     def _alias(self, name: str, value: ast.expr) -> None:
         """A second name for something must not have it collected again, but for single items, which count."""
-        if isinstance(value, ast.Name) and value.id in self.multiplied:
-            raise Active
-        if name.lower().startswith("test"):
-            self.items += 1
-            if isinstance(value, ast.Name) and value.id in self.names and self.names[value.id].items:
+        is_test = name.lower().startswith("test")
+        self.items += is_test
+        if isinstance(value, ast.Name) and value.id in self.names:
+            meant = self.names[value.id]
+            is_from_suite = meant.origin.partition(".")[0] in self.own
+            if value.id in self.multiplied or meant.items or (is_test and is_from_suite):
                 raise Active
 
     def _value(self, node: ast.expr) -> None:

@@ -417,6 +417,14 @@ g = f
 class TestIt:
     def test_it(self): ...
 TestAgain = TestIt
+# a class under a third name
+class A:
+    def test_it(self): ...
+B = A
+TestAgain = B
+# a test from elsewhere under a second name
+from helper import f
+test_it = f
 # marks from elsewhere
 from helper import pytestmark
 # tests from elsewhere
