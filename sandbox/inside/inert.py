@@ -301,8 +301,8 @@ class Reading:
         """A second name for something must not have it collected again, but for single items, which count."""
         is_test = name.lower().startswith("test")
         self.items += is_test
-        if isinstance(value, ast.Name) and value.id in self.names:
-            meant = self.names[value.id]
+        if isinstance(value, ast.Name):
+            meant = self.names.get(value.id, Name())
             is_from_suite = meant.origin.partition(".")[0] in self.own
             if value.id in self.multiplied or meant.items or (is_test and is_from_suite):
                 raise Active

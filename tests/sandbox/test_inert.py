@@ -413,6 +413,12 @@ import pytest
 @pytest.fixture(params=range(10))
 def f(request): ...
 g = f
+# a fixture of a class under a second name
+import pytest
+class TestIt:
+    @pytest.fixture(params=range(10))
+    def f(self, request): ...
+    g = f
 # a class under a second name
 class TestIt:
     def test_it(self): ...
