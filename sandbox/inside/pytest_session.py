@@ -97,7 +97,8 @@ class PreparedSession:
         return True
 
     def complete(self) -> bool:
-        """Execute the imports that waited. False if one fails or nothing was collected: then `run` collects."""
+        """Execute the imports that waited. False if one fails, or what was collected is not
+        what the run would collect, or nothing was: then `run` collects."""
         if self._collected is None:
             return False
         try:
