@@ -61,8 +61,9 @@ stop: ## stop the service that make demo left running
 	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
 
 test: setup lint ## what every change must pass: all but the slowest tests, in the real sandbox
-	@echo "test: all tests but the slowest"
-	$(BIN)/python -m pytest -m "not full"
+	@echo "test: all tests but the slowest; two at a time those that need no engine, then the others"
+	$(BIN)/python -m pytest -m "not full and not docker" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full and docker"
 
 test-full: setup lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
@@ -70,7 +71,7 @@ test-full: setup lint build/stryker/.installed ## every test; by hand before a r
 
 check: python torch lint ## format, lint, types, import contracts and the fast tests
 	@echo "check: the fast tests"
-	$(BIN)/python -m pytest -q -m "not full and not docker"
+	$(BIN)/python -m pytest -q -m "not full and not docker" -n 2 --dist loadfile
 
 .PHONY: lint
 lint: python
