@@ -188,7 +188,9 @@ class Template(Forks):
                 message = {"what": "zygote", "suite": number, "slot": slot}
                 socket.send_fds(self._control, [json.dumps(message).encode()], [ours.fileno()])
             else:
-                os.kill(pid, signal.SIGKILL)  # it is not reaped before this process looks at exits again
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                shutil.rmtree(self._prepared[slot].directory, ignore_errors=True)
             ours.close()
 
     def _zygote(self, slot: str, suite: SuiteSource, compiled: Compiled) -> tuple[int, socket.socket]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.inside.codes import Codes, Compiled, placed
+from sandbox.inside.guard import guarded
 from sandbox.inside.pytest_session import PreparedSession
 
 COLLECT_BYTES = 256 << 20
@@ -38,7 +39,7 @@ def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled
     limits = resource.getrlimit(resource.RLIMIT_AS)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes() + COLLECT_BYTES, limits[1]))
-        with codes.early(compiled, directory):
+        with codes.early(compiled, directory), guarded(directory):
             return session.collect([f"{directory}/{folder}" for folder in suite.path_dirs], late)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
