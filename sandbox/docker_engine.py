@@ -77,11 +77,15 @@ class DockerSandbox:
 
     @contextmanager
     def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
-        session = StationSession(self._pool.take, self._environment, preload, self._jobs, deadline_seconds)
         try:
-            yield session
-        finally:
-            session.close()
+            session = StationSession(self._pool.take, self._environment, preload, self._jobs, deadline_seconds)
+            try:
+                yield session
+            finally:
+                session.close()
+        except EngineFailed as error:
+            refuse_absent(self._client, error)
+            raise
 
     def reap(self) -> None:
         """Remove the containers of owners that are dead, and old images. Raises EngineUnavailable."""
@@ -178,13 +182,15 @@ class Pool:
         return self._ready.qsize()
 
     def take(self) -> Station:
-        """A warm station, or a new one."""
-        try:
-            station = self._ready.get_nowait()
-        except queue.Empty:
-            return self._open()
-        self._wanted.release()
-        return station
+        """A warm station, or a new one. Those whose container has gone, with its engine perhaps, are dropped."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                station = self._ready.get_nowait()
+                self._wanted.release()
+                if station.line.is_quiet():
+                    return station
+                station.line.close()
+        return self._open()
 
     def close(self) -> None:
         self._closing.set()
@@ -264,6 +270,14 @@ def connect(client_or_url: docker.DockerClient | str | None) -> docker.DockerCli
             f"no Docker Engine answers ({error}): run `make setup`, or set DOCKER_HOST to one that does"
         ) from error
     return client
+
+
+def refuse_absent(client: docker.DockerClient, error: EngineFailed) -> None:
+    """Raises EngineUnavailable if the engine does not answer at all: then it has not failed with one container."""
+    try:
+        client.ping()
+    except ENGINE_ERRORS as absence:
+        raise EngineUnavailable(f"the Docker Engine does not answer any more ({absence}): start it again") from error
 
 
 def image_id_of(client: docker.DockerClient, image: str) -> str:

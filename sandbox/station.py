@@ -4,6 +4,7 @@
 """
 
 import secrets
+import select
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -42,6 +43,10 @@ class Line(Protocol):
 
     def receive(self, until: float) -> bytes:
         """At least one byte; raises Lost if none comes by then or none can come any more."""
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come and the other side is still there, as while it is asked for nothing."""
         ...
 
     def memory_events(self) -> int:
@@ -128,6 +133,12 @@ class SocketLine:
                 raise Lost("the connection ended")
             if unpacked := self._unpack(data):
                 return unpacked
+
+    def is_quiet(self) -> bool:
+        try:
+            return not select.select([self._connection], [], [], 0)[0]
+        except (OSError, ValueError):
+            return False
 
     def _within(self, until: float, operation: Callable[[Any], Any], argument: object) -> Any:
         left = until - time.monotonic()

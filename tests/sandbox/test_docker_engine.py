@@ -1,11 +1,14 @@
 """What only a container gives: runs that cannot reach each other, the supervisor, or anything outside."""
 
+import contextlib
 import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -354,6 +357,7 @@ def test_too_many_files_are_a_full_disk(session: Session, run_of: MakeRun) -> No
 def test_a_file_over_the_limit_can_also_end_the_run(session: Session, run_of: MakeRun) -> None:
     source = """
 import signal
+import socket
 def test_it():
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     open("f", "wb", buffering=0).write(bytes(2**21))
@@ -397,3 +401,70 @@ def test_every_ending_of_a_run_names_its_test_and_says_what_to_do(session: Sessi
         assert items[0].id == "test_it.py::test_before" and items[0].outcome is ItemOutcome.PASSED
         assert ending.item == (None if kind is EndingKind.COMPLETE else "test_it.py::test_it")
         assert kind in (EndingKind.COMPLETE, EndingKind.PROTOCOL_ERROR) or (ending.limit or ending.seen)
+
+
+class Relay:
+    """A socket before the engine's that can be cut, as if the engine had been stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"unix://{folder}/relay.sock"
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(f"{folder}/relay.sock")
+        self._listening.listen()
+        self._open: list[socket.socket] = [self._listening]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                theirs, _ = self._listening.accept()
+                ours = socket.socket(socket.AF_UNIX)
+                ours.connect("/var/run/docker.sock")
+                self._open += [theirs, ours]
+                for source, target in ((theirs, ours), (ours, theirs)):
+                    threading.Thread(target=self._pass, args=(source, target), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def cut(self) -> None:
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+
+@docker_only
+def test_an_engine_that_is_stopped_meanwhile_is_unavailable_and_has_not_failed(
+    client: docker.DockerClient, run_of: MakeRun, tmp_path: Path
+) -> None:
+    relay = Relay(tmp_path)
+    before = containers(client)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of connections that were cut
+        with DockerSandbox(relay.url) as sandbox:
+            with pytest.raises(EngineUnavailable, match="does not answer any more"), sandbox.session() as session:
+                assert passes(session.run([run_of("def test_it(): pass\n")])[0])
+                relay.cut()
+                session.run([run_of("def test_it(): pass\n")])
+            with pytest.raises(EngineUnavailable), sandbox.session():
+                pass
+        gc.collect()
+    for left in containers(client) - before:  # nobody could remove it through the engine that was gone
+        client.api.remove_container(left, force=True)
+
+
+@docker_only
+def test_warm_containers_that_have_gone_are_not_taken(client: docker.DockerClient, run_of: MakeRun) -> None:
+    before = containers(client)
+    with DockerSandbox(client, pool_size=2) as sandbox:
+        until = time.monotonic() + 60
+        while sandbox.ready < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        for warm in containers(client) - before:
+            client.api.kill(warm)
+        with sandbox.session() as session:
+            assert passes(session.run([run_of("def test_it(): pass\n")])[0])
