@@ -111,7 +111,7 @@ def served(root: Path, posts: int) -> dict[str, float]:
     data.mkdir()
     with service.serving(data) as running:
         running.post(SAMPLE)  # not counted
-        seconds = [running.post(SAMPLE) for _ in range(posts)]
+        seconds = [running.post_warm(SAMPLE) for _ in range(posts)]
         together = running.post_at_once(SAMPLE, posts)
     middle, between = spread(seconds, 1, 2)
     late = percentile(seconds, 0.95)

@@ -86,6 +86,9 @@ class ProcessLine(SocketLine):
         theirs.close()
         super().__init__(ours)
 
+    def hasten(self) -> None:
+        pass
+
     def memory_events(self) -> int:
         return 0
 

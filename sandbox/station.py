@@ -49,6 +49,10 @@ class Line(Protocol):
         """Whether nothing has come and the other side is still there, as while it is asked for nothing."""
         ...
 
+    def hasten(self) -> None:
+        """Give what is behind the line its full part of the cores: it is needed now."""
+        ...
+
     def memory_events(self) -> int:
         """How often the engine has said by now that memory ran out behind this line."""
         ...

@@ -468,3 +468,19 @@ def test_warm_containers_that_have_gone_are_not_taken(client: docker.DockerClien
             client.api.kill(warm)
         with sandbox.session() as session:
             assert passes(session.run([run_of("def test_it(): pass\n")])[0])
+
+
+@docker_only
+def test_a_container_that_is_made_ahead_yields_until_it_is_taken(client: docker.DockerClient) -> None:
+    def shares(container: str) -> int:
+        return int(client.api.inspect_container(container)["HostConfig"]["CpuShares"])
+
+    before = containers(client)
+    with DockerSandbox(client, pool_size=1) as sandbox:
+        until = time.monotonic() + 60
+        while not sandbox.ready and time.monotonic() < until:
+            time.sleep(0.05)
+        [warm] = containers(client) - before
+        waiting = shares(warm)
+        with sandbox.session():
+            assert shares(warm) == docker_engine.FULL_SHARES > waiting

@@ -72,6 +72,11 @@ class FakeLine:
             raise Lost("gone")
         return answer
 
+    def is_quiet(self) -> bool:
+        return True
+
+    def hasten(self) -> None: ...
+
     def memory_events(self) -> int:
         return self.events
 
