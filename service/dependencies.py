@@ -16,6 +16,7 @@ from grader.unit import Course, Unit
 from service import accounts, submissions, wording
 from service.accounts import Account, Role
 from service.database import AWAY, reading
+from service.places import Paces
 from service.pressure import Closed, Pressure, of_database
 from service.problems import Problem
 from service.queue import Queue
@@ -34,6 +35,7 @@ class Service:
     course: Course
     clock: Callable[[], float] = time.time
     pressure: Pressure = field(default_factory=Pressure)
+    paces: Paces = field(default_factory=Paces)
     receipts: Signer = field(default_factory=Signer)
     stats: Stats = field(default_factory=Stats)  # of this process
 

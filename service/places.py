@@ -73,13 +73,29 @@ class Place:
     estimate_seconds: float | None
 
 
-def of(connection: sa.Connection, run: RunState, unit: str, now: float) -> Place:
+class Paces:
+    """The pace as of the run that ended last; it is worked out anew when another has ended. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._known: tuple[object, Pace | None] = (None, None)
+
+    def of(self, connection: sa.Connection) -> Pace | None:
+        query = sa.select(runs.c.finished_at, runs.c.id).where(runs.c.finished_at.is_not(None))
+        last = connection.execute(query.order_by(runs.c.finished_at.desc()).limit(1)).first()
+        asked, pace = self._known
+        if last is None or last != asked:
+            pace = measured(_recent(connection))
+            self._known = (last, pace)
+        return pace
+
+
+def of(connection: sa.Connection, run: RunState, unit: str, now: float, paces: Paces) -> Place:
     """Where a run of the unit stands, and when its report is to be expected."""
     if run.status.ended:
         return Place(None, None)
     ahead = _ahead(connection, run) if run.status is Status.QUEUED else None
     position = ahead.total() + 1 if ahead is not None else None
-    pace = measured(_recent(connection))
+    pace = paces.of(connection)
     if pace is None:
         return Place(position, None)
     if ahead is None:

@@ -73,7 +73,7 @@ def standing(
     service: Service, connection: sa.Connection, stored: submissions.Stored, run: runs.RunState
 ) -> answers.SubmissionAnswer:
     """Where a submission stands, whose counting run is `run`."""
-    place = places.of(connection, run, stored.unit, service.clock())
+    place = places.of(connection, run, stored.unit, service.clock(), service.paces)
     left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
     return answers.submission(stored, run, place, left)
 

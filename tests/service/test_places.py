@@ -252,6 +252,24 @@ def test_what_a_silent_worker_was_at_is_counted_once_more(bench):
 
 
 @pytest.mark.both_databases
+def test_the_pace_is_worked_out_anew_when_another_run_has_ended(bench):
+    paces = places.Paces()
+
+    def pace():
+        with reading(bench.engine) as connection:
+            return paces.of(connection)
+
+    assert pace() is None
+    graded(bench, 10)
+    first = pace()
+    assert first.any.typical == 10 and pace() is first
+    graded(bench, 30)
+    graded(bench, 30)
+    graded(bench, 30)
+    assert pace().any.typical == 30
+
+
+@pytest.mark.both_databases
 def test_the_engine_takes_runs_in_the_order_of_their_places(bench):
     """And so nobody's second unfinished submission begins before anybody's first."""
     queue = DbosQueue(bench.engine)
@@ -268,7 +286,10 @@ def test_the_engine_takes_runs_in_the_order_of_their_places(bench):
             )
         stored.append(added)
     with reading(bench.engine) as connection:
-        found = {each.run: places.of(connection, runs.find(connection, each.run), "L0.0", 0) for each in stored}
+        found = {
+            each.run: places.of(connection, runs.find(connection, each.run), "L0.0", 0, places.Paces())
+            for each in stored
+        }
     expected = sorted(found, key=lambda run: found[run].position)
     assert [found[run].position for run in expected] == list(range(1, len(posts) + 1))
     taken = []
