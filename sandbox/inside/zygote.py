@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sandbox.inside.child import lay
 from sandbox.inside.codes import Codes, Compiled, placed
 from sandbox.inside.guard import guarded
 from sandbox.inside.pytest_session import PreparedSession
@@ -31,10 +32,7 @@ def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled
     directory = session.directory
     late = {place: code for (place, _), code in placed(compiled.late or {}, compiled.digests, directory).items()}
     for path, data in suite.files.items():
-        target = f"{directory}/{path}"
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "xb") as file:
-            file.write(data)
+        lay(directory, path, data)
     os.chdir(directory)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     try:
