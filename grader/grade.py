@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 from grader import conclude, contract, mutation, plan, verdicts
@@ -86,11 +86,11 @@ def grade(
         if drawn is not None:
             with phases.time("course_tests"):
                 own = run_own_unit(runner, unit, submission, drawn.result, policy)
-        key = key_of(unit, submission, session.environment, policy)
-        known = None if memory is None else memory.recall(key)
-        mutants = run_mutation(runner, unit, submission, policy, phases) if known is None else known
-        if memory is not None and known is None:
-            memory.keep(key, replace(mutants, remembered=True))
+        memory = memory or SuiteMemory(most=0)
+        mutants = memory.seen(
+            key_of(unit, submission, session.environment, policy),
+            lambda: run_mutation(runner, unit, submission, policy, phases),
+        )
         seen = Seen(problems, own, mutants, session.environment)
     return conclude.report(unit, submission, seen, about, seed=seed, phases=phases.seconds, policy=policy)
 

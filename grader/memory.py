@@ -7,6 +7,8 @@ two submissions (decision 0163). Kept in this process only, and only what hangs 
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
 
 from grader.plan import Policy
 from grader.report import MutantStatus
@@ -27,21 +29,20 @@ class SuiteMemory:
         self._seen: OrderedDict[str, MutationSeen] = OrderedDict()
         self._lock = threading.Lock()
 
-    def recall(self, key: str) -> MutationSeen | None:
+    def seen(self, key: str, see: Callable[[], MutationSeen]) -> MutationSeen:
+        """What is remembered under the key; else what `see` sees, which is kept unless it could come out otherwise."""
         with self._lock:
             if key in self._seen:
                 self._seen.move_to_end(key)
-            return self._seen.get(key)
-
-    def keep(self, key: str, seen: MutationSeen) -> None:
-        """Keep it, unless seeing it again could show something else."""
-        if not is_certain(seen):
-            return
-        with self._lock:
-            self._seen[key] = seen
-            self._seen.move_to_end(key)
-            while len(self._seen) > self._most:
-                self._seen.popitem(last=False)
+                return self._seen[key]
+        found = see()
+        if is_certain(found):
+            with self._lock:
+                self._seen[key] = replace(found, remembered=True)
+                self._seen.move_to_end(key)
+                while len(self._seen) > self._most:
+                    self._seen.popitem(last=False)
+        return found
 
 
 def is_certain(seen: MutationSeen) -> bool:
