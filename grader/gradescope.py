@@ -145,15 +145,14 @@ def _mutants(report: Report, points: float) -> Iterator[TestResult]:
     part = report.mutation
     if part is None:
         return
-    void = part.score < part.score_if_valid
     most = points * (report.weights or HALF_EACH).mutation / max(part.total, 1)
     for number, mutant in enumerate(part.mutants, 1):
         if mutant.status is MutantStatus.INVALID:
             continue
         caught = mutant.status in CAUGHT
-        told = [wording.CAUGHT_IN_VAIN] if caught and void else _of_mutant(mutant)
+        told = [wording.CAUGHT_IN_VAIN] if caught and part.void else _of_mutant(mutant)
         result = _result(wording.mutant_named(mutant.id), f"4.{number}", "mutants", told, caught)
-        yield _scored(result, caught and not void, most)
+        yield _scored(result, caught and not part.void, most)
 
 
 def _of_mutant(mutant: MutantPart) -> list[str]:

@@ -98,7 +98,7 @@ def _suites(report: Report) -> Iterator[Suite]:
     if report.student_tests is not None:
         yield Suite("own tests", tuple(Case(test.id, None, _own(test)) for test in report.student_tests.tests))
     if report.mutation is not None:
-        void = report.mutation.score < report.mutation.score_if_valid
+        void = report.mutation.void
         yield Suite("mutants", tuple(Case(each.id, None, _mutant(each, void)) for each in report.mutation.mutants))
 
 

@@ -267,6 +267,11 @@ class MutationPart(Part):
         default=None, description="null where matrix is none, or this reader may not see it"
     )
 
+    @property
+    def void(self) -> bool:
+        """Whether what was caught counts for nothing."""
+        return self.score < self.score_if_valid
+
 
 class WeightsPart(Part):
     """What share of the score each part makes."""

@@ -154,7 +154,7 @@ class _Found:
     """What was found of the mutants of one report, in Stryker's words."""
 
     def __init__(self, part: MutationPart) -> None:
-        self._void = part.score < part.score_if_valid
+        self._void = part.void
         self._covered: dict[str, list[str]] = {}
         if part.kill_matrix is not None:
             for place, mid in enumerate(part.kill_matrix.mutants):

@@ -38,7 +38,7 @@ def for_role(report: Report, role: str) -> Report:
 def _is_void(tests: StudentTestsPart, mutation: MutationPart | None) -> bool:
     """Whether the suite has no score whatever it caught."""
     invalid = any(test.valid is False for test in tests.tests)
-    return invalid or (mutation is not None and mutation.score < mutation.score_if_valid)
+    return invalid or (mutation is not None and mutation.void)
 
 
 def _shown(part: StudentTestsPart) -> tuple[StudentTestPart, ...]:
