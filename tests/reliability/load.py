@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 IDLE_REQUESTS = 300
 ASK_SECONDS = 0.05
-NICENESS = 15
+NICENESS = 15  # of who posts, once all that is measured has started: students' machines take nothing from the service
 START_SLACK_SECONDS = 2.0  # two workers that poll apart may take neighbours in either order
 
 
@@ -150,9 +150,7 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
         asker = Asker(running, known)
         watcher = threading.Thread(target=_watch_memory, args=(running, ended))
         watcher.start()
-        os.nice(
-            NICENESS
-        )  # after all that is measured was started: students' own machines take nothing from the service
+        os.nice(NICENESS)
         began = time.monotonic()
         posted = _post_all(running, secrets, options, known)
         posting_seconds = time.monotonic() - began
