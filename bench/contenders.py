@@ -17,7 +17,7 @@ from typing import Any
 import docker  # type: ignore[import-untyped]
 
 from bench.work import BENCH, MODULE, UNIT_PATH, Work, ask_mutmut, environment, lay, run_mutmut
-from grader import mutation, plan
+from grader import mutation, plan, verdicts
 from grader.unit import Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
 from sandbox.records import Limits, Module, Run, Session
@@ -63,11 +63,7 @@ def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = Fal
     likely = mutation.likely_killers(seconds, [(True, result) for result in results])
     results += session.run(ordered(runs[few:], likely))
     wall = time.perf_counter() - began
-    failed = {
-        result.run_id
-        for result in results
-        if not result.complete or any(item.outcome not in ("passed", "skipped") for item in result.record.items)
-    }
+    failed = {result.run_id for result in results if verdicts.fails(result)}
     return Took(wall, sum(result.usage.cpu_seconds for result in results), len(runs), frozenset(failed))
 
 

@@ -256,11 +256,6 @@ def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy
     )
 
 
-def fails(result: RunResult) -> bool:
-    """Whether a run ended otherwise than with its tests' passing."""
-    return not result.complete or any(test.failing for test in verdicts.join([result]).tests.values())
-
-
 class VariantRuns:
     """The correct versions and the mutants of a unit, and the student's suite against them.
 
@@ -327,8 +322,8 @@ class VariantRuns:
         found = self._once(few, mutation.likely_killers(self._seconds))
         seen = [(variant.kind == "mutant", result) for variant, result in found]
         found += self._once(rest, mutation.likely_killers(self._seconds, seen))
-        refused = [variant for variant, result in found if variant.kind != "mutant" and fails(result)]
-        if refused and not all(fails(result) for _, result in self._once(refused)):
+        refused = [variant for variant, result in found if variant.kind != "mutant" and verdicts.fails(result)]
+        if refused and not all(verdicts.fails(result) for _, result in self._once(refused)):
             return self._once(order)  # some test hangs on those before it: the suite keeps its own order
         return found
 

@@ -136,6 +136,11 @@ def _cpu_seconds(result: RunResult) -> float:
     return result.usage.cpu_seconds
 
 
+def fails(result: RunResult) -> bool:
+    """Whether a run ended otherwise than by itself with nothing failed."""
+    return not result.complete or bool(join([result]).failing)
+
+
 def _answered_seconds(result: RunResult) -> float:
     return sum(item.seconds for item in result.record.items)
 

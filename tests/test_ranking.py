@@ -1,25 +1,16 @@
 """Suites are ranked as a person would rank them, and each report tells its author the next test to write."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from grader import local
-from grader.grade import grade
-from grader.intake import take_in
 from grader.oracle import OracleProcesses
 from grader.report import MutantStatus, Report, Verdict
-from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import DockerSandbox
-from tests.grader.simulated import ABOUT
-from tests.samples.loading import load
+from tests.suites import COURSE, graded
 
 pytestmark = [pytest.mark.docker, pytest.mark.full]
 
-COURSE = Path(__file__).resolve().parent.parent / "course"
 WORST_FIRST = ("suite_shapes_only", "suite_gradients_only", "suite_outputs_only", "staff")
 NEXT_TEST = {  # what a person would ask for next
     "suite_shapes_only": "Test merge_heads on numbers whose place you know",
@@ -34,21 +25,9 @@ def unit() -> Unit:
 
 
 @pytest.fixture(scope="module")
-def reports(unit: Unit) -> Iterator[dict[str, Report]]:
-    files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
-    staff = local.read_paths([COURSE / "ref/learner-tests" / unit.id / unit.tests_path])
+def reports(unit: Unit) -> dict[str, Report]:
     with DockerSandbox(jobs=2) as sandbox, OracleProcesses() as oracle:
-        yield {
-            suite: grade(
-                unit,
-                take_in(unit, files, staff if suite == "staff" else load(suite).tests),
-                sandbox=sandbox,
-                oracle=oracle,
-                seed=7,
-                about=ABOUT,
-            )
-            for suite in WORST_FIRST
-        }
+        return {suite: graded(suite, unit, sandbox, oracle, seed=7) for suite in WORST_FIRST}
 
 
 def test_suites_are_ranked_as_a_person_would_rank_them(reports: dict[str, Report]) -> None:

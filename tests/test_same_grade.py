@@ -1,24 +1,16 @@
 """An honest suite gets the same grade whatever the seed: other renderings, another order, other cases."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from grader import local
-from grader.grade import grade
-from grader.intake import take_in
 from grader.oracle import OracleProcesses
 from grader.report import Report
-from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import DockerSandbox
-from tests.grader.simulated import ABOUT
-from tests.samples.loading import load
+from tests.suites import COURSE, graded
 
-COURSE = Path(__file__).resolve().parent.parent / "course"
 SUITES = ("staff", "suite_fixtures", "suite_hypothesis", "suite_outputs_only", "suite_parametrised", "suite_unittest")
 SEEDS = range(10)
 
@@ -38,18 +30,6 @@ def sandbox() -> Iterator[DockerSandbox]:
 def oracle() -> Iterator[OracleProcesses]:
     with OracleProcesses() as processes:
         yield processes
-
-
-def suite_of(suite: str, unit: Unit) -> Any:
-    if suite != "staff":
-        return load(suite).tests
-    return local.read_paths([COURSE / "ref/learner-tests" / unit.id / unit.tests_path])
-
-
-def graded(suite: str, unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses, seed: int) -> Report:
-    files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
-    submission = take_in(unit, files, suite_of(suite, unit))
-    return grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=seed, about=ABOUT)
 
 
 def decided(report: Report) -> object:
