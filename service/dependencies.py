@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from grader.unit import Course, Unit
@@ -17,6 +17,7 @@ from service import accounts, submissions, wording
 from service.accounts import Account, Role
 from service.database import AWAY, reading
 from service.places import Paces
+from service.posted import STORABLE
 from service.pressure import Closed, Pressure, of_database
 from service.problems import Problem
 from service.queue import Queue
@@ -148,6 +149,7 @@ def wanted_unit(unit: str, service: Served) -> Unit:
 
 
 Wanted = Annotated[Unit, Depends(wanted_unit)]
+OneCourse = Annotated[str | None, Query(max_length=64, pattern=STORABLE)]  # None: all of them
 
 
 def visible(submission_id: str, service: Served, account: Caller) -> submissions.Stored:

@@ -19,6 +19,7 @@ from grader.unit import Mutant, Unit
 from service import offerings, runs, submissions, wording
 from service.accounts import Account
 from service.database import insert_or_ignore, take_turns
+from service.limits import SECONDS_PER_HOUR
 from service.offerings import Assignment, HintLimits
 from service.problems import Problem
 from service.runs import Status
@@ -27,7 +28,6 @@ from service.tables import hints, outcomes
 from service.tables import runs as run_rows
 from service.tables import submissions as submission_rows
 
-SECONDS_PER_HOUR = 3_600.0
 RETRY_SECONDS = 2
 IN_THE_REPORT = 1  # the number of the first hint
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from service import audit, submissions
+from service import submissions
 from service.accounts import Account
 from service.queue import Queue
 from service.runs import REGRADE, Status
@@ -86,14 +86,11 @@ def request(
         reason=reason,
     )
     queue.submit(connection, run_id, REGRADE_PRIORITY)
-    audit.record(
+    submissions.note(
         connection,
+        stored,
         who=who,
         action="submission.regrade",
-        object=stored.id,
-        student=stored.student,
-        course=stored.course,
-        unit=stored.unit,
         detail={"run": run_id, "reason": reason},
         request_id=request_id,
         now=now,

@@ -3,13 +3,15 @@
 import json
 import secrets
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
 from grader.submission import IntakeNote, Submission
 from sandbox.records import File
-from service import blobs
+from service import audit, blobs
+from service.accounts import Account
 from service.queue import Queue
 from service.runs import FIRST, Status
 from service.runs import add as add_run
@@ -88,6 +90,31 @@ def add(
     if queue is not None:
         queue.submit(connection, stored.run, priority)
     return stored
+
+
+def note(
+    connection: sa.Connection,
+    stored: Stored,
+    *,
+    who: Account,
+    action: str,
+    detail: Mapping[str, object] | None = None,
+    request_id: str,
+    now: float,
+) -> None:
+    """Write into the audit log what was done to a submission, in the transaction that does it."""
+    audit.record(
+        connection,
+        who=who,
+        action=action,
+        object=stored.id,
+        student=stored.student,
+        course=stored.course,
+        unit=stored.unit,
+        detail=detail,
+        request_id=request_id,
+        now=now,
+    )
 
 
 def find(connection: sa.Connection, submission_id: str) -> Stored | None:

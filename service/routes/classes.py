@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from grader.report import Verdict
 from service import answers, links, listing, runs, wording
 from service.database import reading
-from service.dependencies import Served, Teacher, Wanted
+from service.dependencies import OneCourse, Served, Teacher, Wanted
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
@@ -26,7 +26,7 @@ def class_submissions(
     unit: Wanted,
     service: Served,
     student: Annotated[str | None, Query(max_length=NAME_CHARS, pattern=STORABLE)] = None,
-    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
+    course: OneCourse = None,
     verdict: Verdict | None = None,
     status: runs.Status | None = None,
     sort: listing.Sort = listing.Sort.NEWEST,
@@ -52,7 +52,7 @@ def class_stats(
     account: Teacher,
     unit: Wanted,
     service: Served,
-    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
+    course: OneCourse = None,
 ) -> answers.StatsAnswer:
     with reading(service.engine) as connection:
         return listing.stats(connection, unit.id, course)

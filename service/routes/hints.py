@@ -3,14 +3,15 @@ found them, come out."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 
 from grader.unit import Unit
-from service import accounts, answers, audit, hints, limits, wording
+from service import accounts, answers, hints, limits, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import (
     Caller,
+    OneCourse,
     RequestId,
     Served,
     Service,
@@ -20,7 +21,6 @@ from service.dependencies import (
     token_invalid,
     wanted_unit,
 )
-from service.posted import STORABLE
 from service.problems import Problem, documented
 from service.submissions import Stored
 
@@ -63,14 +63,11 @@ def unlock(
             raise token_invalid()
         opened = hints.unlock(connection, account, stored, unit, body.mutant, body.number, now, usual)
         if opened.new and account.sees_class:
-            audit.record(
+            submissions.note(
                 connection,
+                stored,
                 who=account,
                 action="hint.unlock",
-                object=stored.id,
-                student=stored.student,
-                course=stored.course,
-                unit=stored.unit,
                 detail={"mutant": body.mutant, "number": opened.hint.number},
                 request_id=request_id,
                 now=now,
@@ -117,7 +114,7 @@ def use(
     account: Teacher,
     unit: Wanted,
     service: Served,
-    course: Annotated[str | None, Query(max_length=64, pattern=STORABLE)] = None,
+    course: OneCourse = None,
 ) -> answers.HintUseAnswer:
     with reading(service.engine) as connection:
         return answers.hint_use(unit.id, course, hints.use(connection, unit, course))

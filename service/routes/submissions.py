@@ -12,7 +12,7 @@ from grader.gradescope import MOST_POINTS, POINTS, Results
 from grader.report import Report
 from grader.stryker import MutationTestResult
 from grader.views import ROLES_THAT_SEE_ALL, for_role
-from service import answers, audit, limits, places, runs, submissions, wording
+from service import answers, limits, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Service, Visible
@@ -147,14 +147,11 @@ def cancel(account: Caller, stored: Visible, service: Served, request_id: Reques
         stopping = not cancelled and runs.ask_to_stop(connection, stored.run, now)
         run = _run(connection, stored.run)
         if cancelled or stopping:
-            audit.record(
+            submissions.note(
                 connection,
+                stored,
                 who=account,
                 action="submission.cancel",
-                object=stored.id,
-                student=stored.student,
-                course=stored.course,
-                unit=stored.unit,
                 request_id=request_id,
                 now=now,
             )
