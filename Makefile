@@ -13,7 +13,7 @@ DATA ?= data
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup python torch engine image postgres demo serve stop test test-full check bench format lock fixtures service-image clean
+.PHONY: help setup python torch engine image postgres chromium demo serve stop test test-full check bench format lock fixtures service-image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,10 @@ image: $(VENV)/.installed engine
 postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || sandbox/image/packages.sh postgresql
 
+# Pages are looked at with it, see tests/browser.
+chromium:
+	@command -v chromium >/dev/null || sandbox/image/packages.sh chromium
+
 demo: setup ## start the service, submit the sample with curl, print its report, leave the service running
 	@PORT=$(PORT) DATA=$(DATA)/demo BIN=$(BIN) service/demo.sh
 
@@ -60,18 +64,18 @@ serve: setup ## run the service in the foreground
 stop: ## stop the service that make demo left running
 	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
 
-test: setup lint ## what every change must pass: all but the slowest tests, in the real sandbox
+test: setup chromium lint ## what every change must pass: all but the slowest tests, in the real sandbox
 	@echo "test: all tests but the slowest; two at a time those that need no engine, then the others"
 	$(BIN)/python -m pytest -m "not full and not docker" -n 2 --dist loadfile
 	$(BIN)/python -m pytest -m "not full and docker"
 
-test-full: setup lint build/stryker/.installed ## every test; by hand before a release
+test-full: setup chromium lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
 	$(BIN)/python -m pytest
 
 check: python torch lint ## format, lint, types, import contracts and the fast tests
 	@echo "check: the fast tests"
-	$(BIN)/python -m pytest -q -m "not full and not docker" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -m "not full and not docker and not browser" -n 2 --dist loadfile
 
 .PHONY: lint
 lint: python
@@ -96,9 +100,8 @@ build/bench/.installed: bench/requirements.txt $(VENV)/.installed
 
 # What reads Stryker's reports: its packages, node and a browser, for tests only.
 build/stryker/.installed: tests/stryker/package-lock.json
-	@echo "test-full: installing Stryker's viewer, node and Chromium if missing"
+	@echo "test-full: installing Stryker's viewer and node if missing"
 	command -v npm >/dev/null || sandbox/image/packages.sh nodejs npm
-	command -v chromium >/dev/null || sandbox/image/packages.sh chromium
 	mkdir -p build/stryker
 	cp tests/stryker/package.json tests/stryker/package-lock.json build/stryker/
 	npm ci --prefix build/stryker --silent

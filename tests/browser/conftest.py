@@ -1,0 +1,34 @@
+"""What the browser's tests build on: one Chromium, and a service that it can reach."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from grader.unit import Course
+from grader.units import DEFAULT_COURSE, load_course
+from service.worker import FakeGrading
+from tests.browser.screen import CHROMIUM, FLAGS
+from tests.browser.stage import Stage, staged
+from tests.service import samples
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def real_course() -> Course:
+    return load_course(DEFAULT_COURSE)
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iterator[Stage]:
+    """Tests look at it and change nothing."""
+    grading = FakeGrading(samples.passes)
+    with staged(tmp_path_factory.mktemp("stage"), real_course, grading) as running:
+        yield running

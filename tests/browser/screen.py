@@ -1,0 +1,136 @@
+"""A page is opened in Chromium; what a careful reader would find wrong with it comes out.
+
+A `Screen` is a browser window of one width and theme. It notes what the page says on the console, every request that
+goes elsewhere than to the service, and every script that runs where text was meant.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Request, Route, StorageState
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",  # tests run as root in containers
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MILLISECONDS = 30_000
+AXE = Axe()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page is looked at."""
+
+    theme: Literal["light", "dark"] = "light"
+    width: int = 1280
+    height: int = 900
+
+    def __str__(self) -> str:
+        return f"{self.theme}-{self.width}"
+
+
+LOOKS = (Look("light", 1280), Look("dark", 1280), Look("light", 390), Look("dark", 390))
+
+
+@dataclass
+class Screen:
+    """A window with one page in it; `complaints` is what was noted since it opened."""
+
+    base_url: str
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Go to a path of the service, and wait until the page has settled."""
+        answer = self.page.goto(self.base_url + path, wait_until="load")
+        assert answer is not None and answer.ok, f"{path}: {answer.status if answer else 'no answer'}"
+
+    def faults(self) -> list[str]:
+        """What is wrong with the page as it stands: complaints, what axe finds, and a page wider than the window."""
+        found = list(self.complaints)
+        found += [_violation(one) for one in AXE.run(self.page).response["violations"]]
+        wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if wide > 0:
+            found.append(f"the page is {wide} px wider than its window")
+        return found
+
+    def reached_by_tab(self, most: int = 400) -> list[str]:
+        """Press Tab until the focus comes round: what it stood on, as words; fails if the focus is not to be seen."""
+        self.page.evaluate("document.activeElement?.blur()")
+        seen: list[str] = []
+        for _ in range(most):
+            self.page.keyboard.press("Tab")
+            here = self.page.evaluate(FOCUSED)
+            if here is None:
+                break
+            assert here["visible"], f"the focus cannot be seen on {here['name']!r}"
+            seen.append(here["name"])
+        return seen
+
+
+FOCUSED = """() => {
+    const at = document.activeElement;
+    if (!at || at === document.body) return null;
+    const style = getComputedStyle(at);
+    const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    const name = (at.getAttribute('aria-label') || at.innerText || at.getAttribute('name') || at.tagName);
+    return { name: name.trim().slice(0, 80), visible: outlined || style.boxShadow !== 'none' };
+}"""
+
+
+def _violation(violation: dict[str, object]) -> str:
+    nodes = violation["nodes"]
+    assert isinstance(nodes, list)
+    shown = "; ".join(f"{' '.join(map(str, node['target']))}: {node['html'][:160]}" for node in nodes[:4])
+    return f"axe {violation['id']} ({violation['help']}), {len(nodes)} times: {shown}"
+
+
+@contextmanager
+def screen(
+    browser: Browser, base_url: str, look: Look = LOOKS[0], state: StorageState | None = None
+) -> Iterator[Screen]:
+    """A fresh window; `state` holds the cookies it begins with. Nothing gets out of this machine."""
+    context = browser.new_context(
+        viewport={"width": look.width, "height": look.height},
+        color_scheme=look.theme,
+        storage_state=state,
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    shown = Screen(base_url, context.new_page())
+    _note(context, shown)
+    try:
+        yield shown
+    finally:
+        context.close()
+
+
+def _note(context: BrowserContext, shown: Screen) -> None:
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            shown.complaints.append(f"console: {message.text}")
+
+    def on_error(error: Error) -> None:
+        shown.complaints.append(f"script error: {error}")
+
+    def on_route(route: Route, request: Request) -> None:
+        if request.url.startswith((shown.base_url + "/", "data:", "blob:")):
+            route.continue_()
+        else:
+            shown.complaints.append(f"asks elsewhere: {request.url}")
+            route.abort()
+
+    shown.page.on("console", on_console)
+    shown.page.on("pageerror", on_error)
+    shown.page.on("dialog", lambda dialog: (shown.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    context.route("**/*", on_route)

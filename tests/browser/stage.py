@@ -1,0 +1,103 @@
+"""A course and a grading go in; a service comes out that answers on a real socket and grades what it is sent.
+
+Web and worker are the product's own, on an SQLite file; between them, instead of the job engine, a thread hands over
+what was enqueued.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from grader.unit import Course
+from service import accounts, database, dbos_queue
+from service.accounts import Role
+from service.app import create_app
+from service.database import writing
+from service.dependencies import Service
+from service.queue import FakeQueue
+from service.settings import Settings
+from service.worker import Grading, GradingWorker
+from tests.service.live import PATIENCE_SECONDS, live
+
+EVENING_BEGINS_AT = 1_800_032_400.0  # a Friday, 17:00 UTC
+LOOK_SECONDS = 0.02
+
+
+class Clock:
+    """UTC seconds that move when told to."""
+
+    def __init__(self) -> None:
+        self.now = EVENING_BEGINS_AT
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Stage:
+    """`url` is where it answers; `settled` waits until everything sent is graded."""
+
+    def __init__(self, folder: Path, course: Course, grading: Grading, **settings: object) -> None:
+        self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
+        database.migrate(self.settings)
+        dbos_queue.migrate(self.settings.url)
+        self.engine = database.open_engine(self.settings.url)
+        self.course = course
+        self.clock = Clock()
+        self.queue = FakeQueue()
+        self.service = Service(self.settings, self.engine, self.queue, course, self.clock)
+        self.app = create_app(self.service)
+        self.url = ""
+        self._worker = GradingWorker(
+            self.settings, self.engine, course, grading, name="worker-1", stop=threading.Event(), clock=self.clock
+        )
+        self._over = threading.Event()
+        self._busy = threading.Lock()
+        self._tokens: dict[tuple[Role, str | None], str] = {}
+
+    def token(self, role: Role, student: str | None = None) -> str:
+        """The secret of an account, the same one for the same role and student."""
+        if (role, student) not in self._tokens:
+            self._tokens[role, student] = secret = accounts.new_secret()
+            with writing(self.engine) as connection:
+                accounts.create(connection, secret=secret, role=role, now=self.clock(), student=student)
+        return self._tokens[role, student]
+
+    def client(self, role: Role = Role.ADMIN, student: str | None = None) -> httpx.Client:
+        """Asks the service as a script would."""
+        headers = {"Authorization": f"Bearer {self.token(role, student)}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE_SECONDS)
+
+    def settled(self) -> None:
+        while True:
+            with self._busy:
+                if not self.queue.submitted:
+                    return
+            self._over.wait(LOOK_SECONDS)
+
+    def grade(self) -> None:
+        """Hand over what is enqueued until the stage closes."""
+        while not self._over.wait(LOOK_SECONDS):
+            with self._busy:
+                while self.queue.submitted:
+                    self._worker.grade_run(self.queue.submitted.pop(0))
+
+    def close(self) -> None:
+        self._over.set()
+        self.engine.dispose()
+
+
+@contextmanager
+def staged(folder: Path, course: Course, grading: Grading, **settings: object) -> Iterator[Stage]:
+    stage = Stage(folder, course, grading, **settings)
+    thread = threading.Thread(target=stage.grade, name="grading")
+    with live(stage.app, stage.settings) as running:
+        stage.url = running.url
+        thread.start()
+        try:
+            yield stage
+        finally:
+            stage.close()
+            thread.join(PATIENCE_SECONDS)
