@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from grader.unit import Unit
-from service import accounts, cache, idempotency, limits, offerings, posted, pressure, submissions, wording
+from service import accounts, cache, idempotency, limits, offerings, outbox, posted, pressure, submissions, wording
 from service.accounts import Account
 from service.answers import moment
 from service.database import AWAY, reading, writing
 from service.dependencies import Sender, Service, token_invalid
 from service.idempotency import Answered, Claim
+from service.outbound import Reach
 from service.posted import Post
 from service.pressure import Closed
 from service.problems import Problem
@@ -63,6 +64,7 @@ def accept(service: Service, sender: Sender, unit: Unit, form: Form, posting: Po
             raise Refused(sender.account)
         account = sender.account
         student = posted.student(account, post.named)
+        posted.check_callback(account, student, post.callback, Reach.of(service.settings))
         if receipt.token != sender.token:
             _check_holder(service, account, receipt)
         with _claimed(service, account, post, posting.key, now) as claim:
@@ -205,9 +207,21 @@ def _store(
         )
         if hit is not None:
             cache.answer(connection, stored, hit, now)
+        _tell(connection, account, post, stored, now, ended=hit is not None)
         if claim is not None:
             idempotency.bind(connection, claim, stored.id)
         return stored
+
+
+def _tell(connection: sa.Connection, account: Account, post: Post, stored: Stored, now: float, *, ended: bool) -> None:
+    """Note who is to hear of the submission."""
+    if stored.student is None:
+        return
+    here = {"course": stored.course, "unit": stored.unit, "student": stored.student}
+    if post.callback:
+        outbox.expect(connection, token=account.id, callback=post.callback, submission=stored.id, now=now, **here)
+    # Platforms show that something waits; who asked to be called back knows that already.
+    outbox.grade_changed(connection, **here, submission=stored.id if ended else "", now=now)
 
 
 def _hit(service: Service, connection: sa.Connection, post: Post, now: float) -> cache.Hit | None:

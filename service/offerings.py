@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-from service import audit, tables
+from service import audit, outbox, tables
 from service.accounts import Account
 from service.database import insert_or_ignore
 from service.deadlines import LatePolicy, Times, extended
@@ -136,6 +136,7 @@ def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: As
         "hint_cooldown_seconds": wanted.hints.cooldown_seconds,
     }
     _put(connection, tables.assignments, {"course": course, "unit": unit}, {**values, "updated_at": by.now})
+    outbox.unit_changed(connection, course, unit, now=by.now)
     said = {**values, "late_policy": wanted.late_policy.model_dump(mode="json")}
     _note(connection, "assignment.update", by, course, unit, detail=said)
 
@@ -170,6 +171,7 @@ def grant(connection: sa.Connection, course: str, unit: str, granted: Extension,
         "reason": granted.reason,
     }
     _put(connection, tables.extensions, keys, {**values, "token": granted.token, "created_at": granted.created_at})
+    outbox.grade_changed(connection, course, unit, granted.student, now=by.now)
     _note(connection, "extension.grant", by, course, unit, granted.student, values)
 
 
@@ -179,6 +181,7 @@ def withdraw(connection: sa.Connection, course: str, unit: str, student: str, by
     query = table.delete().where(table.c.course == course, table.c.unit == unit, table.c.student == student)
     if connection.execute(query).rowcount == 0:
         return False
+    outbox.grade_changed(connection, course, unit, student, now=by.now)
     _note(connection, "extension.withdraw", by, course, unit, student)
     return True
 

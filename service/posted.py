@@ -8,42 +8,65 @@ from grader.intake import take_in
 from grader.submission import Submission
 from grader.unit import Unit
 from service import wording
-from service.accounts import Account
+from service.accounts import Account, Role
+from service.outbound import Reach, Unreachable
+from service.outbox import wording as sentences
 from service.problems import Problem
 from service.upload import Form
 
 NAME_CHARS = 128
+CALLBACK_CHARS = 2000
 STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
-TEXT_FIELDS = ("student", "course", "receipt")
+TEXT_FIELDS = ("student", "course", "callback", "receipt")
 DEFAULT_COURSE = "default"
 
 
 @dataclass(frozen=True)
 class Post:
-    """What was sent, as far as it can be told without the database. `named` is the student's name in the form."""
+    """What was sent, as far as it can be told without the database. `named` is the student's name in the form,
+    `callback` where its sender wants to be told of the end."""
 
     unit: Unit
     submission: Submission
     course: str
     named: str
+    callback: str = ""
 
     @property
     def fingerprint(self) -> str:
         """The same for the same fields and files, however the files were packed."""
         parts = {"unit": self.unit.id, "course": self.course, "student": self.named, "files": self.submission.digest}
+        if self.callback:
+            parts["callback"] = self.callback
         return digest_of((name, text.encode()) for name, text in parts.items())
 
     @property
     def fields(self) -> dict[str, str]:
         """The text fields with which the same is sent again."""
         course = "" if self.course == DEFAULT_COURSE else self.course
-        return {name: text for name, text in (("student", self.named), ("course", course)) if text}
+        fields = (("student", self.named), ("course", course), ("callback", self.callback))
+        return {name: text for name, text in fields if text}
 
 
 def read(unit: Unit, form: Form, curl: str) -> Post:
     """What the form holds; raises Problem 422."""
     named, course = one_field(form, "student"), one_field(form, "course") or DEFAULT_COURSE
-    return Post(unit, taken_in(unit, form, curl), course, named)
+    callback = one_field(form, "callback", CALLBACK_CHARS)
+    return Post(unit, taken_in(unit, form, curl), course, named, callback)
+
+
+def check_callback(account: Account, student: str | None, callback: str, reach: Reach) -> None:
+    """Raises Problem 403 or 422 if the sender cannot be called back there."""
+    if not callback:
+        return
+    if account.role is not Role.LMS:
+        raise Problem(403, "role_missing", sentences.callback_of_role(account.role))
+    if student is None:
+        raise Problem(422, "student_missing", sentences.CALLBACK_WITHOUT_STUDENT)
+    try:
+        reach.check_url(callback)
+    except Unreachable as error:
+        raise Problem(422, "callback_refused", sentences.callback_refused(str(error))) from error
 
 
 def student(account: Account, name: str) -> str | None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import sqlalchemy as sa
 
 from grader.report import Report, Verdict
-from service import audit
+from service import audit, outbox
 from service.database import insert_or_ignore
 from service.tables import outcomes, results, runs, submissions, workers
 
@@ -156,11 +156,14 @@ def hand_back(
     mine = [runs.c.worker == worker, runs.c.status == Status.RUNNING.value]
     if run_id is not None:
         mine.append(runs.c.id == run_id)
-    connection.execute(
+    stopping = (
         runs.update()
         .where(*mine, runs.c.cancel_at.is_not(None))
         .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
+        .returning(runs.c.id)
     )
+    if stopped := connection.execute(stopping).scalars().all():
+        outbox.run_ended(connection, runs.c.id.in_(stopped), now)
     query = (
         runs.update()
         .where(*mine)
@@ -193,7 +196,7 @@ def cancel(connection: sa.Connection, run_id: str, now: float) -> bool:
         .where(runs.c.id == run_id, runs.c.status == Status.QUEUED.value)
         .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
     )
-    return connection.execute(query).rowcount == 1
+    return _ended(connection, query, run_id, now)
 
 
 def ask_to_stop(connection: sa.Connection, run_id: str, now: float) -> bool:
@@ -219,7 +222,15 @@ def stopped(connection: sa.Connection, claimed: RunState, now: float) -> bool:
         .where(_still(claimed))
         .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
     )
-    return connection.execute(query).rowcount == 1
+    return _ended(connection, query, claimed.id, now)
+
+
+def _ended(connection: sa.Connection, query: sa.Update, run_id: str, now: float) -> bool:
+    """Whether the query ended the run; then those who wait for its end are told."""
+    if connection.execute(query).rowcount != 1:
+        return False
+    outbox.run_ended(connection, runs.c.id == run_id, now)
+    return True
 
 
 def finish(
@@ -240,6 +251,7 @@ def finish(
     add_result(connection, claimed.id, report, now)
     if status is Status.DONE:
         _let_count(connection, claimed.id, report, now)
+    outbox.run_ended(connection, runs.c.id == claimed.id, now)
     return True
 
 

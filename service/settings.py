@@ -52,6 +52,7 @@ class Settings:
     max_streams: int = 1000  # event streams of one web process
     max_streams_per_student: int = 10
     max_streams_per_token: int = 500  # of staff and LMS
+    callback_hosts: str = ""  # who may be called back: hosts, or host:port, by commas; empty: any public one by https
     metrics_token: str = ""  # a token that reads /metrics and nothing else
     log: LogForm = "text"
     log_level: str = ""  # empty: info for json, warning for text
@@ -137,6 +138,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "max_streams": int,
     "max_streams_per_student": int,
     "max_streams_per_token": int,
+    "callback_hosts": str,
     "metrics_token": str,
     "log": str,
     "log_level": str,

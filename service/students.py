@@ -25,7 +25,7 @@ from service.queue import Queue
 from service.runs import Status
 from service.tables import audit as audit_rows
 from service.tables import blobs as blob_rows
-from service.tables import extensions, files, hints, idempotency, outcomes, results, submissions, tokens
+from service.tables import deliveries, extensions, files, hints, idempotency, outcomes, results, submissions, tokens
 from service.tables import runs as run_rows
 
 POLL_SECONDS = 0.25
@@ -49,7 +49,8 @@ def is_known(connection: sa.Connection, student: str) -> bool:
     """Whether anything stored names the student."""
     if "\0" in student:  # PostgreSQL refuses to compare it
         return False
-    columns = (submissions.c.student, tokens.c.student, extensions.c.student, hints.c.student, audit_rows.c.student)
+    named = (submissions, tokens, extensions, hints, deliveries, audit_rows)
+    columns = [table.c.student for table in named]
     return any(
         connection.execute(sa.select(column).where(column == student).limit(1)).first() is not None
         for column in columns
@@ -78,6 +79,11 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             "hints": _dicts(
                 connection,
                 sa.select(hints).where(hints.c.student == student).order_by(hints.c.unlocked_at, hints.c.number),
+            ),
+            "deliveries": _dicts(
+                connection,
+                sa.select(deliveries).where(deliveries.c.student == student).order_by(deliveries.c.created_at),
+                without=("target",),
             ),
             "idempotency": _dicts(connection, sa.select(idempotency).where(_posted_by(student))),
             "audit": _dicts(
@@ -212,6 +218,7 @@ def _erase_rows(connection: sa.Connection, student: str) -> tuple[str, dict[str,
     named = sa.select(files.c.digest).distinct().where(files.c.submission.in_(mine))
     digests = list(connection.execute(named).scalars())
     connection.execute(idempotency.delete().where(_posted_by(student)))
+    connection.execute(deliveries.delete().where(deliveries.c.student == student))
     # Runs, results, outcomes, files and cache entries go with their submission.
     connection.execute(submissions.delete().where(submissions.c.student == student))
     connection.execute(extensions.delete().where(extensions.c.student == student))

@@ -10,6 +10,7 @@ ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the servic
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
+ag_deliveries   whom a grade, or the end of a submission, is told, and how far that is; ag_targets who tells them
 ag_audit        who did what, never changed but for a student's name when that is erased
 
 Times are UTC seconds since 1970 (float): both databases store, compare and index them alike.
@@ -246,6 +247,51 @@ idempotency = Table(
     PrimaryKeyConstraint("token", "key"),
 )
 Index("ix_ag_idempotency_created", idempotency.c.created_at)
+
+deliveries = Table(
+    "ag_deliveries",
+    metadata,
+    Column("id", String(32), primary_key=True),  # a digest of what, to whom and where: there is one row for each
+    Column("channel", String(16), nullable=False),  # ags | webhook
+    Column("target", String(64), nullable=False),  # the platform, or the token that asked to be called back
+    Column("address", Text, nullable=False),  # of the line item, or to call back
+    Column("recipient", String(255), nullable=False),  # the student as the platform knows them
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    # Whose end is told; null: the grade is, whatever it comes from.
+    Column("submission", String(32), ForeignKey("ag_submissions.id", ondelete="CASCADE")),
+    Column("state", String(16), nullable=False),  # idle | waiting | delivered | failed
+    Column("revision", Integer, nullable=False),  # grows with every change that is to be told
+    Column("due_at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),  # since it was last delivered, or changed
+    Column("failing_since", Double),
+    Column("message", Text, nullable=False),  # JSON: may have arrived, and is sent again as it is; '': nothing may
+    Column("message_revision", Integer, nullable=False),
+    Column("stamped_at", Double, nullable=False),  # the time in the last message: it only grows
+    Column("told", Text, nullable=False),  # JSON: what is known to have arrived last
+    Column("delivered_at", Double),
+    Column("status_code", Integer),  # of the last answer
+    Column("error", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("changed_at", Double, nullable=False),
+)
+Index("ix_ag_deliveries_student", deliveries.c.course, deliveries.c.unit, deliveries.c.student)
+Index("ix_ag_deliveries_due", deliveries.c.state, deliveries.c.due_at)
+Index("ix_ag_deliveries_changed", deliveries.c.changed_at, deliveries.c.id)
+Index("ix_ag_deliveries_submission", deliveries.c.submission)
+
+targets = Table(
+    "ag_targets",
+    metadata,
+    Column("channel", String(16), nullable=False),
+    Column("target", String(64), nullable=False),
+    Column("holder", String(64), nullable=False),  # the process that sends there
+    Column("held_until", Double, nullable=False),
+    Column("paused_until", Double, nullable=False),  # it does not answer, or asked for a pause
+    Column("failures", Integer, nullable=False),  # in a row
+    PrimaryKeyConstraint("channel", "target"),
+)
 
 secrets = Table(
     "ag_secrets",

@@ -39,6 +39,11 @@ _FORM = {
                         },
                         "student": {"type": "string", "maxLength": NAME_CHARS},
                         "course": {"type": "string", "default": "default"},
+                        "callback": {
+                            "type": "string",
+                            "format": "uri",
+                            "description": "for learning platforms: where to POST a signed message when it has ended",
+                        },
                         "receipt": {"type": "string", "description": "from a 503: its time is the one that counts"},
                     },
                     "additionalProperties": {
