@@ -1,0 +1,1 @@
+"""Pages about a class: the answers of service/classroom and of reports go in, HTML with charts comes out."""
