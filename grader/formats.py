@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from grader import gradescope, junit, stryker, text
 from grader.gradescope import POINTS
-from grader.report import Report
+from grader.report import Level, Report
 from grader.unit import Unit
 from sandbox.records import File
 
@@ -35,8 +35,15 @@ class Material:
     tests: tuple[File, ...] = ()
 
 
-def rendered(report: Report, form: Format, material: Material | None = None, points: float = POINTS) -> str:
-    """The report in a form, ending in a newline; `points` is what a full score is worth on Gradescope."""
+def rendered(
+    report: Report,
+    form: Format,
+    material: Material | None = None,
+    points: float = POINTS,
+    level: Level = Level.HINTS,
+) -> str:
+    """The report in a form, ending in a newline; `points` is what a full score is worth on Gradescope, `level` how much
+    students are told there, whoever asks."""
     match form:
         case Format.JSON:
             return report.to_json()
@@ -46,6 +53,6 @@ def rendered(report: Report, form: Format, material: Material | None = None, poi
             material = material or Material()
             return stryker.render(report, material.unit, material.tests)
         case Format.GRADESCOPE:
-            return gradescope.render(report, points)
+            return gradescope.render(report, points, level)
         case Format.JUNIT:
             return junit.render(report)

@@ -1,7 +1,8 @@
-"""A report arrives, and the points its assignment gives; the results.json that Gradescope reads leaves. Pure.
+"""A report arrives, with the points its assignment gives and how much students are told; the results.json that
+Gradescope reads leaves. Pure.
 
 What is visible is a student's view of the report, whoever asked for it; what else its reader may see is hidden, which
-on Gradescope leaves it to the staff.
+on Gradescope leaves it to the staff. Where students are told no names, a part is one entry with its points.
 """
 
 import json
@@ -14,6 +15,7 @@ from grader import wording
 from grader.mutation import CAUGHT
 from grader.reasons import believed
 from grader.report import (
+    Level,
     MutantPart,
     MutantStatus,
     OraclePart,
@@ -62,16 +64,17 @@ class Results(TypedDict):
     tests: list[TestResult]
 
 
-def render(report: Report, points: float = POINTS) -> str:
+def render(report: Report, points: float = POINTS, level: Level = Level.HINTS) -> str:
     """The report, as its reader may see it, as JSON; a full score is `points`."""
-    return json.dumps(results(report, points), indent=1, allow_nan=False) + "\n"
+    return json.dumps(results(report, points, level), indent=1, allow_nan=False) + "\n"
 
 
-def results(report: Report, points: float = POINTS) -> Results:
-    student = for_role(report, "student")
+def results(report: Report, points: float = POINTS, level: Level = Level.HINTS) -> Results:
+    """A grade set by hand is the score; then the entries show what was graded."""
+    student = for_role(report, "student", level)
     made = Results(
         execution_time=student.timing.total,
-        output=_lines([*(reason.message for reason in student.reasons), f"{wording.NEXT_MARK} {student.next_step}"]),
+        output=_lines([*_notes(student), f"{wording.NEXT_MARK} {student.next_step}"]),
         output_format="text",
         test_output_format="text",
         test_name_format="text",
@@ -81,9 +84,19 @@ def results(report: Report, points: float = POINTS) -> Results:
         tests=[*_course_tests(student, points), *_oracle(student.oracle), *_own_tests(student)],
     )
     made["tests"] += [*_mutants(student, points), *_for_staff(report, student)]
-    if student.verdict is not Verdict.GRADER_ERROR:
+    if student.by_hand is not None:
+        made["score"] = round(points * student.by_hand.score, 6)
+    elif student.verdict is not Verdict.GRADER_ERROR:
         made["score"] = round(points * (student.score or 0.0), 6)
     return made
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if report.by_hand is not None:
+        yield wording.set_by_hand(report.by_hand.score, report.by_hand.reason)
+    yield from (reason.message for reason in report.reasons)
+    if report.feedback is not None:
+        yield report.feedback.message
 
 
 def _lines(texts: list[str]) -> str:
@@ -106,8 +119,9 @@ def _result(name: str, number: str, tag: str, texts: list[str], passed: bool | N
     return made
 
 
-def _scored(result: TestResult, earned: bool, most: float) -> TestResult:
-    return {**result, "score": round(most if earned else 0.0, 6), "max_score": round(most, 6)}
+def _scored(result: TestResult, earned: float, most: float) -> TestResult:
+    """`earned` is the share of `most` that it got."""
+    return {**result, "score": round(most * earned, 6), "max_score": round(most, 6)}
 
 
 def _course_tests(report: Report, points: float) -> Iterator[TestResult]:
@@ -115,7 +129,12 @@ def _course_tests(report: Report, points: float) -> Iterator[TestResult]:
     if part is None:
         return
     counts = report.oracle is None or not part.total or believed(part, report.oracle) * part.total == part.passed
-    most = points * (report.weights or HALF_EACH).course_tests / max(part.total, 1)
+    share = points * (report.weights or HALF_EACH).course_tests
+    if not part.tests and part.total:
+        told = [wording.passed_of(part.passed, part.total), "" if counts else wording.PASSED_IN_VAIN]
+        result = _result(wording.COURSE_TESTS, "1", "course", told, part.passed == part.total)
+        yield _scored(result, part.passed / part.total if counts else 0.0, share)
+    most = share / max(part.total, 1)
     for number, test in enumerate(part.tests, 1):
         passed = test.outcome is Outcome.PASSED
         told = [] if passed else [test.message, test.where, test.why, test.chapter]
@@ -145,7 +164,11 @@ def _mutants(report: Report, points: float) -> Iterator[TestResult]:
     part = report.mutation
     if part is None:
         return
-    most = points * (report.weights or HALF_EACH).mutation / max(part.total, 1)
+    share = points * (report.weights or HALF_EACH).mutation
+    if not part.mutants and part.total:
+        told = [wording.caught_of(part.killed, part.total), wording.CAUGHT_IN_VAIN if part.void else ""]
+        yield _scored(_result(wording.MUTANTS, "4", "mutants", told, part.passed), part.score, share)
+    most = share / max(part.total, 1)
     for number, mutant in enumerate(part.mutants, 1):
         if mutant.status is MutantStatus.INVALID:
             continue

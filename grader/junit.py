@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from grader import wording
 from grader.mutation import CAUGHT
-from grader.report import MutantPart, MutantStatus, OraclePart, Outcome, Report, StudentTestPart, Verdict
+from grader.report import MutantPart, MutantStatus, MutationPart, OraclePart, Outcome, Report, StudentTestPart, Verdict
 from grader.wording import escaped, shown
 
 Kind = Literal["failure", "error", "skipped"]
@@ -98,12 +98,13 @@ def _suites(report: Report) -> Iterator[Suite]:
     if report.student_tests is not None:
         yield Suite("own tests", tuple(Case(test.id, None, _own(test)) for test in report.student_tests.tests))
     if report.mutation is not None:
-        void = report.mutation.void
-        yield Suite("mutants", tuple(Case(each.id, None, _mutant(each, void)) for each in report.mutation.mutants))
+        yield Suite("mutants", tuple(_mutants(report.mutation)))
 
 
 def _whole(report: Report) -> Case:
     told = (report.next_step, *(reason.message for reason in report.reasons))
+    if report.by_hand is not None:
+        told = (*told, wording.set_by_hand(report.by_hand.score, report.by_hand.reason))
     match report.verdict:
         case Verdict.PASS:
             return Case("verdict")
@@ -126,7 +127,12 @@ def _outcome(outcome: Outcome, texts: Sequence[str]) -> Trouble | None:
 
 
 def _course_tests(report: Report) -> Iterator[Case]:
-    for test in () if report.course_tests is None else report.course_tests.tests:
+    part = report.course_tests
+    if part is None:
+        return
+    if not part.tests and part.total:
+        yield _counted(wording.passed_of(part.passed, part.total), part.passed == part.total)
+    for test in part.tests:
         told = (test.message, test.where, test.why, test.chapter)
         yield Case(test.id, test.seconds, _outcome(test.outcome, told))
 
@@ -145,6 +151,18 @@ def _own(test: StudentTestPart) -> Trouble | None:
     if test.valid is False:
         return Trouble("failure", "rejects_correct_code", (test.advice,))
     return _outcome(test.own_code, (test.message,))
+
+
+def _mutants(part: MutationPart) -> Iterator[Case]:
+    if not part.mutants and part.total:
+        yield _counted(wording.caught_of(part.killed, part.total), part.passed)
+    for mutant in part.mutants:
+        yield Case(mutant.id, None, _mutant(mutant, part.void))
+
+
+def _counted(told: str, passed: bool) -> Case:
+    """A part of which the reader is told no names."""
+    return Case("all", None, None if passed else Trouble("failure", "counted", (told,)))
 
 
 def _mutant(mutant: MutantPart, void: bool) -> Trouble | None:

@@ -66,6 +66,21 @@ class Cell(StrEnum):
     UNTOLD = "?"  # it did not catch it; what it did is not for this reader
 
 
+class Level(StrEnum):
+    """How much feedback a student is given, least first."""
+
+    NONE = "none"
+    COUNTS = "counts"
+    CATEGORIES = "categories"
+    NAMES = "names"
+    HINTS = "hints"
+
+    def tells(self, least: "Level") -> bool:
+        """Whether this level tells what is told from `least` on."""
+        levels = list(Level)
+        return levels.index(self) >= levels.index(least)
+
+
 class SubmissionPart(Part):
     id: str
     unit: str
@@ -309,6 +324,21 @@ class CachedPart(Part):
     graded_at: datetime
 
 
+class FeedbackPart(Part):
+    """The course tells its students less of this report than there is."""
+
+    level: Level
+    message: str = Field(description="for people: what is told at this level")
+
+
+class ByHandPart(Part):
+    """A teacher has set this student's grade for the unit by hand; it counts in place of every report's score."""
+
+    score: Share
+    reason: str
+    set_at: datetime
+
+
 class Report(Part):
     schema_: Literal["autograder.report/1"] = Field(default=SCHEMA, alias="schema")
     submission: SubmissionPart
@@ -327,6 +357,10 @@ class Report(Part):
     timing: Timing
     integrity: Integrity | None = None
     cached: CachedPart | None = Field(default=None, description="null: graded for this submission")
+    feedback: FeedbackPart | None = Field(
+        default=None, description="null: everything is told that this reader's role may see"
+    )
+    by_hand: ByHandPart | None = Field(default=None, description="null: the grade is that of a report")
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True)
 

@@ -137,7 +137,7 @@ def _is_graded_one(unit: Unit, report: Report) -> bool:
 
 def _files(report: Report, unit: Unit | None) -> dict[str, FileResult]:
     part = report.mutation
-    if part is None:
+    if part is None or not part.mutants:  # not graded, or this reader is told no names
         return {report.submission.unit: FileResult(language="plain", source=_why_nothing(report), mutants=[])}
     found = _Found(part)
     if unit is None:

@@ -27,6 +27,10 @@ def _lines(report: Report) -> Iterator[str]:
     for reason in report.reasons:
         yield from _hanging("  - ", reason.message)
     yield from _hanging("Next: ", report.next_step)
+    if report.by_hand is not None:
+        yield from _hanging("Note: ", wording.set_by_hand(report.by_hand.score, report.by_hand.reason))
+    if report.feedback is not None:
+        yield from _hanging("Note: ", report.feedback.message)
     if report.cached is not None:
         yield from _hanging("Note: ", wording.repeats(report.cached.graded_at))
     for entry in report.intake:

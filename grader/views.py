@@ -1,4 +1,5 @@
-"""A whole report and a reader's role arrive; the report as that reader may see it leaves. Pure.
+"""A whole report arrives, with a reader's role and how much students are told; the report as that reader may see it
+leaves. Pure.
 
 Students' tests run beside the reference, so whatever they can choose there could carry the reference's source out:
 texts, but also numbers, seconds and the order of names. A student therefore sees of those runs: names that stand in the
@@ -9,8 +10,9 @@ held against this module, in tests/grader/test_views.py.
 
 from collections.abc import Sequence
 
+from grader.feedback import at_level
 from grader.kill_matrix import as_caught
-from grader.report import Cause, MutationPart, Report, StudentTestPart, StudentTestsPart, Timing
+from grader.report import Cause, Level, MutationPart, Report, StudentTestPart, StudentTestsPart, Timing
 from grader.wording import INVALID_NAMED, without_seen
 
 ROLES_THAT_SEE_ALL = ("teacher", "admin")
@@ -19,9 +21,14 @@ OWN_PHASES = ("sandbox", "oracle", "course_tests")
 """phases in which nothing of the student's runs beside code that is not theirs"""
 
 
-def for_role(report: Report, role: str) -> Report:
-    """The report for "teacher" or "admin"; for everyone else, also an LMS, which passes it on, a student's."""
-    if role in ROLES_THAT_SEE_ALL or report.student_tests is None:
+def for_role(report: Report, role: str, level: Level = Level.HINTS) -> Report:
+    """The report for a role that sees all; for everyone else, also an LMS, which passes it on, a student's at a level
+    of feedback."""
+    return report if role in ROLES_THAT_SEE_ALL else at_level(_for_student(report), level)
+
+
+def _for_student(report: Report) -> Report:
+    if report.student_tests is None or report.feedback is not None:  # nothing to hide, or it is a student's already
         return report
     shown = _shown(report.student_tests)
     closed = _is_void(report.student_tests, report.mutation)

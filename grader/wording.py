@@ -634,6 +634,55 @@ def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+# -- where the course tells less -------------------------------------------------------------------------------------
+
+FEEDBACK = {
+    "none": "For this submission the course tells verdict and score, and nothing of how they came about.",
+    "counts": "For this submission the course tells how many tests passed and how many mutants were caught, not which.",
+    "categories": "For this submission the course tells how many tests passed and how many mutants of each category "
+    "were caught, not which.",
+    "names": "For this submission the course tells which tests passed and which mutants were caught, without hints.",
+}
+
+_BARE_REASONS = {
+    "contract": "The file does not keep to the contract.",
+    "course_tests": "Not every course test passed.",
+    "oracle_disagrees": "The unit disagrees with independent code on random cases.",
+    "rejects_correct_code": "A test of yours rejects correct code, so your tests get no score.",
+    "flaky_tests": "A test of yours passes only sometimes, so your tests get no score.",
+    "suite_not_loaded": "A file of your tests could not be loaded.",
+    "suite_ended": "Your tests ended the process they ran in.",
+    "own_tests": "Your tests do not pass on your own code.",
+    "too_many_tests": "There are too many tests.",
+    "over_time_budget": "Your tests take longer than the unit allows.",
+    "below_threshold": "Your tests catch too few mutants.",
+    "required_survived": "Your tests miss faults that they must catch.",
+}
+
+
+def bare_reason(code: str) -> str:
+    """Why a submission does not pass, without a name, a number or advice."""
+    known = {"no_tests": NO_TESTS, "all_skipped": ALL_SKIPPED, "no_failure_seen": NO_FAILURE_SEEN}
+    known |= {"out_of_time": OUT_OF_TIME, "passed": PASSED}
+    return _BARE_REASONS.get(code) or known.get(code) or "The submission does not pass."
+
+
+def set_by_hand(score: float, reason: str) -> str:
+    return f"A teacher has set this grade by hand: {score:.2f}. {reason}".rstrip()
+
+
+def passed_of(passed: int, total: int) -> str:
+    return f"{passed} of {total} passed."
+
+
+def caught_of(caught: int, total: int) -> str:
+    return f"{caught} of {total} caught."
+
+
+COURSE_TESTS = "Course tests"
+MUTANTS = "Mutants"
+
+
 # -- reports in other forms --------------------------------------------------------------------------------------------
 
 NEXT_MARK = "Next:"

@@ -475,11 +475,12 @@ def seconds(time: datetime | None) -> float | None:
     return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
 
 
-def run_list(stored: Stored, found: Iterable[regrades.RunRow], *, staff: bool) -> RunList:
-    return RunList(submission=stored.id, runs=tuple(_run_answer(stored, run, staff) for run in found))
+def run_list(stored: Stored, found: Iterable[regrades.RunRow], *, staff: bool, counts: bool = True) -> RunList:
+    """`counts`: the reader is told more than verdict and score."""
+    return RunList(submission=stored.id, runs=tuple(_run_answer(stored, run, staff, counts) for run in found))
 
 
-def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool) -> RunAnswer:
+def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool, counts: bool) -> RunAnswer:
     return RunAnswer(
         id=run.id,
         kind="regrade" if run.kind == runs.REGRADE else "first",
@@ -496,7 +497,7 @@ def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool) -> RunAnswer:
         requester=run.requester if staff and run.requested_by is not None else None,
         verdict=Verdict(run.verdict) if run.verdict is not None else None,
         score=run.score,
-        mutation_score=run.mutation_score,
+        mutation_score=run.mutation_score if counts else None,
         links=RunLinks(report=links.to(f"/v1/submissions/{stored.id}/runs/{run.id}/report")),
     )
 

@@ -15,7 +15,7 @@ from service import offerings, walltime, wording
 from service.accounts import Account, Role
 from service.database import take_turns
 from service.deadlines import LatePolicy, Times
-from service.offerings import Assignment, Counts, Offering
+from service.offerings import Assignment, Counts, Feedback, Offering
 from service.problems import Problem
 from service.runs import Status
 from service.settings import Settings
@@ -41,6 +41,7 @@ class Standing:
     cooldown_seconds: float | None
     hour_free_at: float
     cooled_at: float
+    feedback: Feedback
 
     @property
     def attempts_left(self) -> int | None:
@@ -141,6 +142,7 @@ def standing(
         cooldown_seconds=asked.cooldown_seconds,
         hour_free_at=hour[-1] + SECONDS_PER_HOUR if hour_is_full else -math.inf,
         cooled_at=last_at + (asked.cooldown_seconds or 0.0),
+        feedback=asked.feedback,
     )
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
+from grader.report import Level
 from service import audit, outbox, tables
 from service.accounts import Account
 from service.database import insert_or_ignore
@@ -50,6 +51,34 @@ class HintLimits:
     cooldown_seconds: float | None = 60.0
 
 
+class Moment(StrEnum):
+    """When a student looks at a report, as far as that decides how much is told."""
+
+    NORMAL = "normal"
+    PAST_LIMIT = "past_limit"
+    AFTER_DEADLINE = "after_deadline"
+    AFTER_PASSING = "after_passing"
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """How much students are told of their reports. None: that moment changes nothing.
+
+    `attempts` are those of a student whose reports are told normally; what is sent after them is past the limit. None:
+    as many as the assignment has attempts. (docs/decisions/0196)
+    """
+
+    normal: Level = Level.HINTS
+    past_limit: Level | None = None
+    after_deadline: Level | None = None
+    after_passing: Level | None = None
+    attempts: int | None = None
+
+    def at(self, moment: Moment) -> Level:
+        level: Level | None = getattr(self, moment.value)
+        return level if level is not None else self.normal
+
+
 @dataclass(frozen=True)
 class Assignment:
     """What an offering asks of a unit. None: without that limit."""
@@ -61,6 +90,7 @@ class Assignment:
     cooldown_seconds: float | None = None
     counts: Counts = Counts.BEST
     hints: HintLimits = field(default_factory=HintLimits)
+    feedback: Feedback = field(default_factory=Feedback)
 
 
 @dataclass(frozen=True)
@@ -134,6 +164,11 @@ def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: As
         "hints": wanted.hints.unlocks,
         "hints_per_hour": wanted.hints.per_hour,
         "hint_cooldown_seconds": wanted.hints.cooldown_seconds,
+        "feedback": wanted.feedback.normal.value,
+        "feedback_past_limit": wanted.feedback.past_limit,
+        "feedback_after_deadline": wanted.feedback.after_deadline,
+        "feedback_after_passing": wanted.feedback.after_passing,
+        "feedback_attempts": wanted.feedback.attempts,
     }
     _put(connection, tables.assignments, {"course": course, "unit": unit}, {**values, "updated_at": by.now})
     outbox.unit_changed(connection, course, unit, now=by.now)
@@ -263,7 +298,18 @@ def _assignment(row: sa.Row[tuple[object, ...]]) -> Assignment:
         cooldown_seconds=row.cooldown_seconds,
         counts=Counts(row.counts),
         hints=HintLimits(row.hints, row.hints_per_hour, row.hint_cooldown_seconds),
+        feedback=Feedback(
+            normal=Level(row.feedback),
+            past_limit=_level(row.feedback_past_limit),
+            after_deadline=_level(row.feedback_after_deadline),
+            after_passing=_level(row.feedback_after_passing),
+            attempts=row.feedback_attempts,
+        ),
     )
+
+
+def _level(name: str | None) -> Level | None:
+    return Level(name) if name is not None else None
 
 
 def _extension(row: sa.Row[tuple[object, ...]]) -> Extension:

@@ -10,10 +10,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from grader.report import Level
 from service import walltime, wording
 from service.deadlines import LatePolicy, Times
 from service.limits import Standing
-from service.offerings import Assignment, Counts, Extension, HintLimits, Offering
+from service.offerings import Assignment, Counts, Extension, Feedback, HintLimits, Offering
 from service.problems import Problem
 
 COURSE_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -45,6 +46,22 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class FeedbackBody(_Body):
+    """How much students are told of their reports: none, counts, categories, names or hints.
+
+    The first of after_passing, after_deadline and past_limit that is not null and applies when the report is read
+    decides; else `normal` does. Verdict and score are always told, and staff everything.
+    """
+
+    normal: Level = Level.HINTS
+    past_limit: Level | None = Field(default=None, description="of submissions after the student's `attempts`")
+    after_deadline: Level | None = Field(default=None, description="once the student's due time is over")
+    after_passing: Level | None = Field(default=None, description="once a submission of the student's has passed")
+    attempts: Count = Field(
+        default=None, description="with normal feedback; null: as many as the assignment has attempts"
+    )
+
+
 class OfferingBody(_Body):
     title: Line
     timezone: str = Field(default="UTC", max_length=64, description="IANA name, such as Europe/Berlin")
@@ -65,6 +82,7 @@ class AssignmentBody(_Body):
     hints: Unlocks = Field(default=_USUAL.unlocks, description="that a student may unlock in all; null: without limit")
     hints_per_hour: Count = Field(default=_USUAL.per_hour, description="null: without limit")
     hint_cooldown_seconds: Pause = Field(default=_USUAL.cooldown_seconds, description="between two hints; null: none")
+    feedback: FeedbackBody = FeedbackBody()
 
 
 class ExtensionBody(_Body):
@@ -107,6 +125,7 @@ class AssignmentAnswer(_Shown):
     hints: int | None = Field(description="that a student may unlock in all; null: without limit")
     hints_per_hour: int | None
     hint_cooldown_seconds: float | None
+    feedback: FeedbackBody
 
 
 class CourseAnswer(OfferingAnswer):
@@ -143,6 +162,7 @@ class StandingAnswer(_Shown):
     left_this_hour: int | None
     cooldown_seconds: float | None
     retry_after_seconds: float = Field(description="until the limits in time allow the next; 0: they do now")
+    feedback: FeedbackBody = Field(description="how much is told of reports, and when")
 
 
 # -- in ------------------------------------------------------------------------------------------------------------
@@ -176,6 +196,7 @@ def assignment(body: AssignmentBody, zone: str) -> Assignment:
         body.cooldown_seconds,
         body.counts,
         HintLimits(body.hints, body.hints_per_hour, body.hint_cooldown_seconds),
+        Feedback(**dict(body.feedback)),
     )
 
 
@@ -234,6 +255,7 @@ def shown_assignment(course: Offering, unit: str, asked: Assignment) -> Assignme
         hints=asked.hints.unlocks,
         hints_per_hour=asked.hints.per_hour,
         hint_cooldown_seconds=asked.hints.cooldown_seconds,
+        feedback=_shown_feedback(asked.feedback),
     )
 
 
@@ -262,7 +284,12 @@ def shown_standing(course: Offering, found: Standing, now: float) -> StandingAns
         left_this_hour=found.left_this_hour,
         cooldown_seconds=found.cooldown_seconds,
         retry_after_seconds=round(max(0.0, found.free_at - now), 1),
+        feedback=_shown_feedback(found.feedback),
     )
+
+
+def _shown_feedback(found: Feedback) -> FeedbackBody:
+    return FeedbackBody(**vars(found))
 
 
 def _times_fields(times: Times, zone: str) -> dict[str, datetime | None]:

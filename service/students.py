@@ -15,9 +15,10 @@ from typing import IO, Any
 
 import sqlalchemy as sa
 
-from grader.report import Report
+from grader.report import Level, Report
 from grader.views import for_role
-from service import audit, blobs, database, runs
+from service import audit, blobs, database, feedback, runs
+from service import submissions as stored_submissions
 from service.accounts import Account
 from service.database import reading, writing
 from service.pseudonyms import in_json, in_segments, in_text, new_pseudonym
@@ -63,7 +64,7 @@ def is_known(connection: sa.Connection, student: str) -> bool:
 def export(connection: sa.Connection, student: str, target: IO[bytes], now: float) -> int:
     """Write a zip of everything stored of the student; returns the number of submissions.
 
-    Reports are those the student may see: what else they hold is the course's. A token's hash is left out.
+    Reports are those the student may see now: what else they hold is the course's. A token's hash is left out.
     """
     mine = sa.select(submissions).where(submissions.c.student == student)
     found = connection.execute(mine.order_by(submissions.c.received_at, submissions.c.id)).all()
@@ -71,7 +72,7 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
         rows = {
             "student": student,
             "exported_at": now,
-            "submissions": [_export_submission(connection, archive, row) for row in found],
+            "submissions": [_export_submission(connection, archive, row, now) for row in found],
             "tokens": _dicts(connection, sa.select(tokens).where(tokens.c.student == student), without=("digest",)),
             "extensions": _dicts(
                 connection, sa.select(extensions).where(extensions.c.student == student), without=("token",)
@@ -96,8 +97,12 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
     return len(found)
 
 
-def _export_submission(connection: sa.Connection, archive: zipfile.ZipFile, row: sa.Row[Any]) -> dict[str, object]:
+def _export_submission(
+    connection: sa.Connection, archive: zipfile.ZipFile, row: sa.Row[Any], now: float
+) -> dict[str, object]:
     """Put a submission's files and reports into the archive; returns its rows."""
+    found = stored_submissions.find(connection, row.id)
+    level = feedback.of(connection, found, now).level if found is not None else Level.NONE
     stored = sa.select(files.c.kind, files.c.path, files.c.digest, blob_rows.c.data)
     stored = stored.join(blob_rows, blob_rows.c.digest == files.c.digest).where(files.c.submission == row.id)
     held = []
@@ -111,12 +116,13 @@ def _export_submission(connection: sa.Connection, archive: zipfile.ZipFile, row:
         if result is not None:
             name = f"submissions/{row.id}/reports/{run['id']}.json"
             report = Report.model_validate_json(zlib.decompress(result.report))
-            _write(archive, name, for_role(report, "student").to_json().encode())
+            _write(archive, name, for_role(report, "student", level).to_json().encode())
             of_run = sa.select(outcomes.c.kind, outcomes.c.name, outcomes.c.outcome).where(outcomes.c.run == run["id"])
+            withheld = {"run", "report", *(() if level.tells(Level.COUNTS) else ("mutation_score",))}
             run["result"] = {
-                **{key: value for key, value in result._mapping.items() if key not in ("run", "report")},
+                **{key: value for key, value in result._mapping.items() if key not in withheld},
                 "report": name,
-                "outcomes": _dicts(connection, of_run),
+                "outcomes": _dicts(connection, of_run) if level.tells(Level.NAMES) else [],
             }
     return {**row._mapping, "files": held, "runs": made}
 

@@ -69,6 +69,12 @@ assignments = Table(
     Column("hints", Integer, server_default="20"),
     Column("hints_per_hour", Integer, server_default="6"),
     Column("hint_cooldown_seconds", Double, server_default="60"),
+    # Levels of feedback, see service/offerings.py. Null: that moment changes nothing.
+    Column("feedback", String(16), nullable=False, server_default="hints"),
+    Column("feedback_past_limit", String(16)),
+    Column("feedback_after_deadline", String(16)),
+    Column("feedback_after_passing", String(16)),
+    Column("feedback_attempts", Integer),
     Column("updated_at", Double, nullable=False),
     PrimaryKeyConstraint("course", "unit"),
 )

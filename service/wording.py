@@ -56,6 +56,9 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
     )
 
 
+HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."
+
+
 def role_missing(role: Role) -> str:
     return f"This is for teachers; your token has the role {role.value}."
 

@@ -9,6 +9,7 @@ import click
 import sqlalchemy as sa
 from pydantic import BaseModel
 
+from grader.report import Level
 from grader.units import load_course
 from service import offerings, schedules, wording
 from service.commands.connected import data_option, transaction
@@ -18,6 +19,7 @@ from service.problems import Problem
 from service.settings import from_environment
 
 USUAL = HintLimits()
+LEVELS = click.Choice([each.value for each in Level])
 BY_HAND = "command line"  # who granted an extension, where there is no token
 
 
@@ -78,6 +80,11 @@ def set_offering(course: str, title: str, timezone: str, archived: bool, data: P
 @click.option("--cap", type=click.FloatRange(0, 1), default=1.0, help="The largest share so lost.")
 @click.option("--grace", type=click.FloatRange(0), default=0.0, help="Seconds after --due that are on time.")
 @click.option("--zero-after", type=click.FloatRange(0), help="Seconds after --due from which nothing is left.")
+@click.option("--feedback", type=LEVELS, default="hints", show_default=True, help="How much reports tell students.")
+@click.option("--feedback-past-limit", type=LEVELS, help="Of what is sent after --feedback-attempts.")
+@click.option("--feedback-after-deadline", type=LEVELS, help="Once the student's time is over.")
+@click.option("--feedback-after-passing", type=LEVELS, help="Once the student has passed.")
+@click.option("--feedback-attempts", type=click.IntRange(1), help="Told as --feedback says.  [default: --attempts]")
 @data_option
 def set_unit(
     course: str,
@@ -98,6 +105,11 @@ def set_unit(
     cap: float,
     grace: float,
     zero_after: float | None,
+    feedback: str,
+    feedback_past_limit: str | None,
+    feedback_after_deadline: str | None,
+    feedback_after_passing: str | None,
+    feedback_attempts: int | None,
     data: Path | None,
 ) -> None:
     """Say what a course asks of a unit; what is left out has no limit, but for hints."""
@@ -117,6 +129,13 @@ def set_unit(
             hints=None if unlimited_hints else hints,
             hints_per_hour=None if unlimited_hints else hints_per_hour,
             hint_cooldown_seconds=None if unlimited_hints else hint_cooldown,
+            feedback=schedules.FeedbackBody(
+                normal=Level(feedback),
+                past_limit=_level(feedback_past_limit),
+                after_deadline=_level(feedback_after_deadline),
+                after_passing=_level(feedback_after_passing),
+                attempts=feedback_attempts,
+            ),
         )
         wanted = schedules.assignment(body, found.timezone)
         offerings.put_assignment(connection, course, unit, wanted, By(None, time.time()))
@@ -177,6 +196,10 @@ def _course_and_unit(connection: sa.Connection, course: str, unit: str) -> Offer
     if unit not in units:
         raise click.ClickException(wording.unit_unknown(unit, units))
     return found
+
+
+def _level(name: str | None) -> Level | None:
+    return Level(name) if name is not None else None
 
 
 def _say(shown: BaseModel) -> None:

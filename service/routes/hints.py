@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from grader.unit import Unit
-from service import accounts, answers, hints, limits, submissions, wording
+from service import accounts, answers, feedback, hints, limits, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import (
@@ -36,12 +36,13 @@ Number = Annotated[int, Path(ge=1, le=answers.MOST_HINTS, description="1 is the 
     HERE,
     summary="The hints of a submission's surviving mutants, and how many can be unlocked",
     tags=["hints"],
-    responses=documented(401, 404, 409),
+    responses=documented(401, 403, 404, 409),
 )
-def unlocked(stored: Visible, service: Served) -> answers.HintsAnswer:
+def unlocked(account: Caller, stored: Visible, service: Served) -> answers.HintsAnswer:
     now = service.clock()
     unit = _unit(service, stored)
     with reading(service.engine) as connection:
+        feedback.check_hints(connection, account, stored, now)
         found = hints.board(connection, stored, unit, now, limits.usual(service.settings))
     return answers.hints(stored.id, found, now)
 
@@ -51,7 +52,7 @@ def unlocked(stored: Visible, service: Served) -> answers.HintsAnswer:
     summary="Unlock the next hint of a surviving mutant",
     description="With `number` it can be sent again safely: what is unlocked already is given again for nothing.",
     tags=["hints"],
-    responses=documented(401, 404, 409, 422, 429),
+    responses=documented(401, 403, 404, 409, 422, 429),
 )
 def unlock(
     account: Caller, stored: Visible, body: answers.HintRequest, service: Served, request_id: RequestId
@@ -61,6 +62,7 @@ def unlock(
     with writing(service.engine) as connection:
         if not accounts.hold(connection, account.id, now):  # its student may have been erased a moment ago
             raise token_invalid()
+        feedback.check_hints(connection, account, stored, now)
         opened = hints.unlock(connection, account, stored, unit, body.mutant, body.number, now, usual)
         if opened.new and account.sees_class:
             submissions.note(
@@ -101,6 +103,7 @@ def rate(
     with writing(service.engine) as connection:
         if not accounts.hold(connection, account.id, now):
             raise token_invalid()
+        feedback.check_hints(connection, account, stored, now)
         return answers.hint(hints.rate(connection, stored, unit, mutant, number, body.helpful, now))
 
 

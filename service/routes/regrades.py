@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 from fastapi.responses import Response
 
-from service import answers, links, regrades, runs, wording
+from grader.report import Level
+from service import answers, feedback, links, regrades, runs, wording
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Teacher, Visible
 from service.problems import Problem, documented
-from service.routes.submissions import REPORT, AnyReport, WantedForm, run_report_answer
+from service.routes.submissions import REPORT, AnyReport, Reading, WantedForm, run_report_answer
 
 router = APIRouter()
 
@@ -58,7 +59,9 @@ def regrade(
 def all_runs(account: Caller, stored: Visible, service: Served) -> answers.RunList:
     with reading(service.engine) as connection:
         found = regrades.runs_of(connection, stored.id)
-    return answers.run_list(stored, found, staff=account.sees_class)
+        told = feedback.of(connection, stored, service.clock()).level
+    counts = account.sees_class or told.tells(Level.COUNTS)
+    return answers.run_list(stored, found, staff=account.sees_class, counts=counts)
 
 
 @router.get(
@@ -66,11 +69,13 @@ def all_runs(account: Caller, stored: Visible, service: Served) -> answers.RunLi
     summary="The report of one run of a submission",
     tags=["submissions"],
     response_model=AnyReport,
-    responses={200: REPORT, **documented(401, 404, 409, 422)},
+    responses={200: REPORT, **documented(401, 403, 404, 409, 422)},
 )
-def run_report(account: Caller, stored: Visible, run_id: str, service: Served, form: WantedForm) -> Response:
+def run_report(
+    account: Caller, stored: Visible, run_id: str, service: Served, form: WantedForm, reader: Reading
+) -> Response:
     with reading(service.engine) as connection:
         run = runs.find(connection, run_id) if run_id.isalnum() else None
     if run is None or run.submission != stored.id:
         raise Problem(404, "run_unknown", wording.RUN_UNKNOWN)
-    return run_report_answer(service, account, stored, run.id, form)
+    return run_report_answer(service, account, stored, run.id, form, reader)

@@ -1,7 +1,7 @@
 """A submission's id goes in; where it stands, its report, or its cancellation comes out."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Query
@@ -12,10 +12,11 @@ from grader.gradescope import MOST_POINTS, POINTS, Results
 from grader.report import Report
 from grader.stryker import MutationTestResult
 from grader.views import ROLES_THAT_SEE_ALL, for_role
-from service import answers, limits, places, runs, submissions, wording
+from service import answers, feedback, limits, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Caller, RequestId, Served, Service, Visible
+from service.offerings import Moment
 from service.problems import Problem, documented
 
 router = APIRouter()
@@ -43,6 +44,32 @@ def wanted_form(
 
 
 WantedForm = Annotated[Form, Depends(wanted_form)]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """As whom the account reads: as itself, or as the submission's student, now or at another moment."""
+
+    as_student: bool = False
+    moment: Moment | None = None
+
+
+def reader(
+    account: Caller,
+    as_role: Annotated[
+        Literal["student"] | None, Query(alias="as", description="for teachers: what the student sees of it")
+    ] = None,
+    moment: Annotated[
+        Moment | None, Query(description="for teachers, with `as`: at this moment; without it, as it is now")
+    ] = None,
+) -> Reader:
+    """Raises Problem 403 if someone who is not staff would choose the moment."""
+    if moment is not None and account.role.value not in ROLES_THAT_SEE_ALL:
+        raise Problem(403, "role_missing", wording.role_missing(account.role))
+    return Reader(as_role is not None or moment is not None, moment)
+
+
+Reading = Annotated[Reader, Depends(reader)]
 AnyReport = Report | MutationTestResult | Results
 REPORT: dict[str, Any] = {
     "description": "The report, as the caller may see it",
@@ -92,16 +119,18 @@ def _run(connection: sa.Connection, run_id: str) -> runs.RunState:
     response_model=AnyReport,
     responses={
         200: REPORT,
-        **documented(401, 404, 409, 422),
+        **documented(401, 403, 404, 409, 422),
     },
 )
-def report(account: Caller, stored: Visible, service: Served, form: WantedForm) -> Response:
-    return report_answer(service, account, stored, form)
+def report(account: Caller, stored: Visible, service: Served, form: WantedForm, reader: Reading) -> Response:
+    return report_answer(service, account, stored, form, reader)
 
 
-def report_answer(service: Service, account: Account, stored: submissions.Stored, form: Form) -> Response:
+def report_answer(
+    service: Service, account: Account, stored: submissions.Stored, form: Form, reader: Reader = Reader()
+) -> Response:
     """The report of the run that counts, and what attempts are left; raises Problem 409 while there is none."""
-    answer = run_report_answer(service, account, stored, stored.run, form)
+    answer = run_report_answer(service, account, stored, stored.run, form, reader)
     with reading(service.engine) as connection:
         left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
     if left is not None:
@@ -110,21 +139,29 @@ def report_answer(service: Service, account: Account, stored: submissions.Stored
 
 
 def run_report_answer(
-    service: Service, account: Account, stored: submissions.Stored, run_id: str, form: Form
+    service: Service,
+    account: Account,
+    stored: submissions.Stored,
+    run_id: str,
+    form: Form,
+    reader: Reader = Reader(),
 ) -> Response:
     """The report of one run of a submission the account may see; raises Problem 409 while there is none."""
-    sees_all = account.role.value in ROLES_THAT_SEE_ALL
+    staff = account.role.value in ROLES_THAT_SEE_ALL
+    sees_all = staff and not reader.as_student
     with reading(service.engine) as connection:
         run = _run(connection, run_id)
         found = runs.report(connection, run_id)
-        with_tests = form.format is Format.STRYKER and (sees_all or account.student == stored.student)
+        with_tests = form.format is Format.STRYKER and (staff or account.student == stored.student)
         tests = submissions.load(connection, stored).tests if with_tests and found is not None else ()
+        told = feedback.of(connection, stored, service.clock(), reader.moment)
     if found is None:
         headers = {} if run.status.ended else {"Retry-After": str(RETRY_SECONDS)}
         raise Problem(409, "report_not_ready", wording.report_not_ready(run.status), headers=headers)
-    seen = for_role(found, account.role.value)
+    seen = for_role(found, account.role.value if sees_all else "student", told.level)
     material = Material(service.course.units.get(stored.unit) if sees_all else None, tests)
-    return Response(rendered(seen, form.format, material, form.points), media_type=MEDIA_TYPES[form.format])
+    text = rendered(seen, form.format, material, form.points, told.level)
+    return Response(text, media_type=MEDIA_TYPES[form.format])
 
 
 @router.delete(

@@ -49,6 +49,13 @@ def test_what_is_asked_of_a_unit_is_shown_in_the_courses_zone(autumn):
         "hints": 12,
         "hints_per_hour": 3,
         "hint_cooldown_seconds": 90,
+        "feedback": {
+            "normal": "counts",
+            "past_limit": "none",
+            "after_deadline": "names",
+            "after_passing": "hints",
+            "attempts": 10,
+        },
     }
     answer = put(autumn, UNIT, **wanted)
     assert answer.status_code == 200, answer.text
