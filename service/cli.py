@@ -75,7 +75,7 @@ def serve_command(
     jobs: int | None,
     dev_token: str | None,
 ) -> None:
-    """Run the whole service: the web process and the worker."""
+    """Run the whole service: the web process, the worker and the sender."""
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
         if not settings.course.is_dir():
@@ -124,6 +124,19 @@ def worker_command(
         logs.settle(settings.log, settings.logged_from, "worker")
         found = load_course(settings.course)
         run_worker(settings, found, SandboxGrading(settings, found), until_stdin_closes=until_stdin_closes)
+
+
+@main.command("sender")
+@data_option
+@child_option
+def sender_command(data: Path | None, until_stdin_closes: bool) -> None:
+    """Run the sender alone: it tells learning platforms, and whoever asked to be called back, of grades."""
+    from service.outbox.process import run_sender
+
+    with usage_errors():
+        settings = from_environment(data=data)
+        logs.settle(settings.log, settings.logged_from, "sender")
+        run_sender(settings, until_stdin_closes=until_stdin_closes)
 
 
 if __name__ == "__main__":

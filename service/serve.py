@@ -1,6 +1,6 @@
-"""Settings go in; a web and a worker process are kept running until this one is told to stop.
+"""Settings go in; a web, a worker and a sender process are kept running until this one is told to stop.
 
-The two are apart, because only the worker may reach the sandbox's engine. A child that dies is started again, after a
+They are apart, because only the worker may reach the sandbox's engine, and only the sender waits for others. A child that dies is started again, after a
 pause that grows while it keeps dying. Children end when their standard input does, so that none outlives a killed
 supervisor. (docs/decisions/0064)
 """
@@ -89,7 +89,7 @@ class Child:
 def serve(
     settings: Settings, host: str, port: int, say: Callable[[str], None], begin: Callable[[], None] = lambda: None
 ) -> int:
-    """Keep the web and the worker process running until SIGTERM or SIGINT; returns the exit status.
+    """Keep the web, the worker and the sender process running until SIGTERM or SIGINT; returns the exit status.
 
     `begin` is called when it is sure that this service can start: no token is shown by one that cannot.
 
@@ -104,6 +104,7 @@ def serve(
         children = [
             Child("web", ["web", "--host", host, "--port", str(port), "--until-stdin-closes"], environment),
             Child("worker", ["worker", "--until-stdin-closes"], environment),
+            Child("sender", ["sender", "--until-stdin-closes"], environment),
         ]
         _when_ready(host, port, stop, say)
         try:

@@ -1,11 +1,14 @@
 """What a delivery is about goes in; the sentence that a student, a teacher or an operator reads of it comes out."""
 
+from grader.report import Verdict
 from service.accounts import Role
+from service.grades import Grade
 
 CALLBACK_WITHOUT_STUDENT = "Whoever wants to be called back names the student: add the field 'student'."
 DELIVERY_UNKNOWN = "There is no such delivery, or it is not yours."
 NO_ANSWER = "it did not answer in time"
 REDIRECTS = "it redirects; give the address it redirects to"
+TOKEN_REVOKED = "the token that asked to be called back was revoked"
 PLATFORM_GONE = "this platform is no longer registered"
 LATER_ONE_THERE = "the platform had this score, or a later one, already"
 
@@ -44,3 +47,32 @@ def answered(status: int) -> str:
 
 def not_reached(error: str) -> str:
     return f"it could not be reached: {error}"
+
+
+BEING_GRADED = "Being graded."
+GRADING_FAILED = "The grading failed on our side. Nothing is lost; the course staff can have it graded again."
+
+
+def comment(grade: Grade) -> str:
+    """What stands beside a score: whether it passes, and what lateness cost."""
+    assert grade.graded is not None
+    said = {
+        Verdict.PASS: "Passed.",
+        Verdict.FAIL: "Not passed yet; the report says what to do next.",
+        Verdict.REJECTED: "Not graded: the report says what to change.",
+        Verdict.GRADER_ERROR: GRADING_FAILED,
+    }
+    parts = [said[grade.graded.sent.verdict]] if grade.graded.sent.verdict is not None else []
+    late = grade.graded.late
+    if late.penalty:
+        parts.append(f"Received {duration(late.seconds)} late, which costs {late.penalty:.0%} of the score.")
+    return " ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit that leaves something to count."""
+    for name, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = round(seconds / size)
+            return f"{count} {name}{'s' if count != 1 else ''}"
+    return "less than a minute"

@@ -117,7 +117,7 @@ def test_a_killed_supervisor_takes_its_processes_along_and_the_next_one_goes_on(
     accepted = [stage.submitted(seconds=SLOW_SECONDS), *(stage.submitted() for _ in range(2))]
     until(lambda: stage.worker_of(accepted[0]) != "", "the first attempt")
     below = children(supervisor.pid)
-    assert set(below) == {"web", "worker"}
+    assert set(below) == {"web", "worker", "sender"}
     kill(supervisor)
     stage.serve()
     stage.assert_each_done_once(accepted)

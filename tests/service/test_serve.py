@@ -53,7 +53,7 @@ class Served:
         return found
 
     def children(self) -> dict[str, int]:
-        """Process ids of the web and the worker process."""
+        """Process ids of the web, the worker and the sender process."""
         found = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -109,6 +109,7 @@ def test_a_first_start_prints_a_token_grades_survives_its_processes_and_stops_cl
         os.kill(process, signal.SIGKILL)
     served.said(r"the web process ended with status -9")
     served.said(r"the worker process ended with status -9")
+    served.said(r"the sender process ended with status -9")
     give_up_at = time.monotonic() + PATIENCE_SECONDS
     while not answers(served):
         assert time.monotonic() < give_up_at, served.log.read_text()
@@ -116,7 +117,7 @@ def test_a_first_start_prints_a_token_grades_survives_its_processes_and_stops_cl
     assert (again["verdict"], again["score"]) == (report["verdict"], report["score"])
 
     after = served.children()
-    assert set(before) == set(after) == {"web", "worker"}
+    assert set(before) == set(after) == {"web", "worker", "sender"}
     assert served.stop() == 0
     assert not any(Path(f"/proc/{process}").exists() for process in after.values())
     assert secret.encode() not in b"".join(file.read_bytes() for file in served.data.rglob("*") if file.is_file())
