@@ -1,8 +1,8 @@
 """Settings go in; a web, a worker and a sender process are kept running until this one is told to stop.
 
-They are apart, because only the worker may reach the sandbox's engine, and only the sender waits for others. A child that dies is started again, after a
-pause that grows while it keeps dying. Children end when their standard input does, so that none outlives a killed
-supervisor. (docs/decisions/0064)
+They are apart, because only the worker may reach the sandbox's engine, and only the sender waits for others. A child
+that dies is started again, after a pause that grows while it keeps dying. Children end when their standard input does,
+so that none outlives a killed supervisor. (docs/decisions/0064)
 """
 
 import json
