@@ -15,7 +15,7 @@ from grader.kill_matrix import as_caught
 from grader.report import Cause, Level, MutationPart, Report, StudentTestPart, StudentTestsPart, Timing
 from grader.wording import INVALID_NAMED, without_seen
 
-ROLES_THAT_SEE_ALL = ("teacher", "admin")
+ROLES_THAT_SEE_ALL = ("grader", "teacher", "admin")
 
 OWN_PHASES = ("sandbox", "oracle", "course_tests")
 """phases in which nothing of the student's runs beside code that is not theirs"""

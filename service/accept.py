@@ -20,6 +20,7 @@ from service.database import AWAY, reading, writing
 from service.dependencies import Sender, Service, token_invalid
 from service.idempotency import Answered, Claim
 from service.outbound import Reach
+from service.people.wording import not_enrolled
 from service.posted import Post
 from service.pressure import Closed
 from service.problems import Problem
@@ -62,7 +63,7 @@ def accept(service: Service, sender: Sender, unit: Unit, form: Form, posting: Po
     try:
         if isinstance(sender.account, Closed):
             raise Refused(sender.account)
-        account = sender.account
+        account = _within(sender.account, post.course)
         student = posted.student(account, post.named)
         posted.check_callback(account, student, post.callback, Reach.of(service.settings))
         if receipt.token != sender.token:
@@ -76,6 +77,13 @@ def accept(service: Service, sender: Sender, unit: Unit, form: Form, posting: Po
         raise _with_receipt(service, refused.closed, post, receipt, posting) from refused
     except AWAY as error:
         raise _with_receipt(service, pressure.of_database(error), post, receipt, posting) from error
+
+
+def _within(account: Account, course: str) -> Account:
+    found = account.within(course)
+    if found is None:
+        raise Problem(403, "not_enrolled", not_enrolled(course))
+    return found
 
 
 # -- receipts --------------------------------------------------------------------------------------------------------

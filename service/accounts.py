@@ -1,31 +1,46 @@
 """A bearer token goes in; the account it stands for comes out, or nothing.
 
+A token has one role, in all courses or in those it is limited to. A person's account has in each course the role that
+the person has there (ag_members), and so have the tokens that person made. (docs/decisions/0175)
+
 The database holds the SHA-256 of a token only: a token is 256 random bits, so nothing slower is needed, and a copy of
 the database opens no door.
 """
 
 import hashlib
+import json
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import sqlalchemy as sa
 
-from service.tables import tokens
+from service.tables import members, tokens, users
 
 PREFIX = "ag_"
 
 
 class Role(StrEnum):
     STUDENT = "student"
+    GRADER = "grader"  # sees the class and changes nothing
     TEACHER = "teacher"
     LMS = "lms"
     ADMIN = "admin"
+    PERSON = "person"  # of somebody who signs in: what they may do depends on the course
+
+
+OF_TOKENS = (Role.STUDENT, Role.GRADER, Role.TEACHER, Role.LMS, Role.ADMIN)
+OF_MEMBERS = (Role.TEACHER, Role.GRADER, Role.STUDENT)
 
 
 @dataclass(frozen=True)
 class Account:
-    """Who is asking. A student's account is its own student; the others name one."""
+    """Who is asking. A student's account is its own student; the others name one.
+
+    `courses` holds the role in each course it is good for; None: `role` in every course. `user` is the person whose
+    account it is, None for a token that is nobody's. Ask `within` before what it may do in a course.
+    """
 
     id: str
     role: Role
@@ -34,19 +49,45 @@ class Account:
     created_at: float = 0.0
     expires_at: float | None = None
     revoked_at: float | None = None
+    user: str | None = None
+    courses: Mapping[str, Role] | None = None
+    created_by: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.role is Role.STUDENT) != (self.student is not None):
+        if self.role is not Role.PERSON and (self.role is Role.STUDENT) != (self.student is not None):
             raise ValueError("a student account names its student, and no other account does")
+        if self.role is Role.ADMIN and self.courses is not None:
+            raise ValueError("an administrator's account is good for every course")
+        if self.role is Role.PERSON and self.courses is None:
+            raise ValueError("a person's account has a role in each course")
+
+    def within(self, course: str) -> "Account | None":
+        """The account as it stands in the course; None if it has no part in it."""
+        if self.courses is None:
+            return self
+        role = self.courses.get(course)
+        if role is None:
+            return None
+        return replace(self, role=role, student=self.student if role is Role.STUDENT else None, courses={course: role})
 
     @property
     def names_students(self) -> bool:
-        """May submit for any student, and read any submission."""
-        return self.role is not Role.STUDENT
+        """May submit for any student."""
+        return self.role in (Role.TEACHER, Role.LMS, Role.ADMIN)
+
+    @property
+    def reads_all(self) -> bool:
+        """May read any submission and any grade."""
+        return self.role in (Role.GRADER, Role.TEACHER, Role.LMS, Role.ADMIN)
 
     @property
     def sees_class(self) -> bool:
         """May list submissions and read statistics."""
+        return self.role in (Role.GRADER, Role.TEACHER, Role.ADMIN)
+
+    @property
+    def changes_class(self) -> bool:
+        """May set times and limits, grade again, and say who is in the course."""
         return self.role in (Role.TEACHER, Role.ADMIN)
 
 
@@ -67,9 +108,26 @@ def create(
     student: str | None = None,
     label: str = "",
     expires_at: float | None = None,
+    courses: Sequence[str] | None = None,
+    user: str | None = None,
+    created_by: str | None = None,
 ) -> Account:
-    """Store an account whose token is `secret`; raises ValueError if role and student do not go together."""
-    account = Account(secrets.token_hex(8), role, student, label, now, expires_at)
+    """Store an account whose token is `secret`; raises ValueError if role, student and courses do not go together.
+
+    `courses`: what it is limited to. One of the role PERSON is `user`'s, and stands where that person does.
+    """
+    limits = {course: role for course in courses} if courses is not None else None
+    account = Account(
+        id=secrets.token_hex(8),
+        role=role,
+        student=student,
+        label=label,
+        created_at=now,
+        expires_at=expires_at,
+        user=user,
+        courses=limits if role is not Role.PERSON else limits or {},
+        created_by=created_by,
+    )
     connection.execute(
         tokens.insert().values(
             id=account.id,
@@ -79,6 +137,9 @@ def create(
             label=label,
             created_at=now,
             expires_at=expires_at,
+            user=user,
+            courses=json.dumps(list(courses)) if courses is not None else None,
+            created_by=created_by,
         )
     )
     return account
@@ -87,7 +148,31 @@ def create(
 def authenticate(connection: sa.Connection, secret: str, now: float) -> Account | None:
     """The account of a token that is neither revoked nor expired."""
     row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest_of(secret))).one_or_none()
-    return _account(row) if row is not None and _is_valid(row, now) else None
+    return of_person(connection, _account(row)) if row is not None and _is_valid(row, now) else None
+
+
+def find(connection: sa.Connection, account_id: str, now: float) -> Account | None:
+    """The account with this id, if it is neither revoked nor expired."""
+    row = connection.execute(sa.select(tokens).where(tokens.c.id == account_id)).one_or_none()
+    return of_person(connection, _account(row)) if row is not None and _is_valid(row, now) else None
+
+
+def of_person(connection: sa.Connection, account: Account) -> Account | None:
+    """The account with the roles its person has now; None if the person is gone. Others stay as they are."""
+    if account.role is not Role.PERSON:
+        return account
+    admin = connection.execute(sa.select(users.c.admin).where(users.c.id == account.user)).scalar_one_or_none()
+    if admin is None:
+        return None
+    if admin and not account.courses:
+        return replace(account, role=Role.ADMIN, student=None, courses=None)
+    query = sa.select(members.c.course, members.c.role).where(members.c.user == account.user)
+    roles = {row.course: Role(row.role) for row in connection.execute(query.order_by(members.c.course))}
+    if admin:
+        roles |= dict.fromkeys(account.courses or (), Role.TEACHER)
+    if account.courses:
+        roles = {course: role for course, role in roles.items() if course in account.courses}
+    return replace(account, courses=roles)
 
 
 def hold(connection: sa.Connection, account_id: str, now: float) -> bool:
@@ -111,6 +196,10 @@ def find_by_digest(connection: sa.Connection, digest: str) -> Account | None:
 def revive(connection: sa.Connection, account_id: str) -> None:
     """Make an account valid again, without end."""
     connection.execute(tokens.update().where(tokens.c.id == account_id).values(revoked_at=None, expires_at=None))
+
+
+def rename(connection: sa.Connection, account_id: str, label: str) -> None:
+    connection.execute(tokens.update().where(tokens.c.id == account_id).values(label=label))
 
 
 def list_all(connection: sa.Connection) -> list[Account]:
@@ -138,12 +227,18 @@ def _is_valid(row: sa.Row[tuple[object, ...]], now: float) -> bool:
 
 
 def _account(row: sa.Row[tuple[object, ...]]) -> Account:
+    """As the row has it: of a person, `courses` is what the token is limited to, without roles."""
+    role = Role(row.role)
+    limits = {course: role for course in json.loads(row.courses)} if row.courses is not None else None
     return Account(
         id=row.id,
-        role=Role(row.role),
+        role=role,
         student=row.student,
         label=row.label,
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
+        user=row.user,
+        courses=limits if role is not Role.PERSON else limits or {},
+        created_by=row.created_by,
     )

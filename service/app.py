@@ -15,10 +15,12 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import logs, pages, pressure, problems, routes, wording
+from service import logs, pages, pressure, problems, routes, views, wording
 from service.database import AWAY
 from service.dependencies import Service
 from service.events import STREAM, Hub
+from service.people import courses as courses_pages
+from service.people import pages as people_pages
 from service.pressure import of_database
 from service.proxies import Proxies
 from service.routes import events
@@ -55,12 +57,14 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.state.hub = Hub(service.engine, events.show(service), service.stats, settings.max_streams)
     problems.install(app)
+    views.install(app)
     for error in AWAY:
         app.add_exception_handler(error, _without_database)
     pressure.install(app)
     for router in routes.ALL:
         app.include_router(router)
-    app.include_router(pages.router)
+    for router in (pages.router, people_pages.router, courses_pages.router):
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips)

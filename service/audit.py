@@ -38,7 +38,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Filter:
-    """What to read: every field that is given must fit. `courses_only`: what was done within some course."""
+    """What to read: every field that is given must fit. `courses_only`: what was done within some course;
+    `courses`: within one of these."""
 
     action: str | None = None
     object: str | None = None
@@ -49,6 +50,7 @@ class Filter:
     since: float | None = None
     until: float | None = None
     courses_only: bool = False
+    courses: tuple[str, ...] | None = None
 
 
 def record(
@@ -109,6 +111,8 @@ def _where(wanted: Filter) -> list[sa.ColumnElement[bool]]:
         conditions.append(audit.c.at < wanted.until)
     if wanted.courses_only:
         conditions.append(audit.c.course.is_not(None))
+    if wanted.courses is not None:
+        conditions.append(audit.c.course.in_(wanted.courses))
     return conditions
 
 

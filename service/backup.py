@@ -7,7 +7,7 @@ TABLE/000001.jsonl ...  the table's rows, one JSON object a line, about 2 MiB a 
 manifest.json           {"rows": {TABLE: count}, "sha256": {part: digest}}
 
 Tables are read as they are in the database, so that any schema can be saved; a backup is restored under its own schema
-and then migrated. Workers are left out: they belong to the machine. (docs/decisions/0134)
+and then migrated. Workers and sessions are left out: they belong to the machine. (docs/decisions/0134)
 """
 
 import base64
@@ -39,7 +39,7 @@ PART_BYTES = 2 * 2**20
 ROWS_AT_A_TIME = 500
 BIG_ROWS_AT_A_TIME = 20  # of tables that hold bytes
 VERSIONS = "ag_alembic_version"
-LEFT_OUT = frozenset({VERSIONS, "ag_workers"})
+LEFT_OUT = frozenset({VERSIONS, "ag_workers", "ag_sessions", "ag_guesses"})
 
 
 class Unusable(ValueError):

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from grader.unit import Course, Unit
-from service import accounts, submissions, wording
+from service import accounts, schedules, submissions, wording
 from service.accounts import Account, Role
 from service.database import AWAY, reading
+from service.people import sessions, visitors
+from service.people import wording as people_wording
+from service.people.passwords import Passwords
+from service.people.sessions import is_csrf
+from service.people.visitors import Visitor
 from service.places import Paces
 from service.posted import STORABLE
 from service.pressure import Closed, Pressure, of_database
@@ -39,6 +44,7 @@ class Service:
     paces: Paces = field(default_factory=Paces)
     receipts: Signer = field(default_factory=Signer)
     stats: Stats = field(default_factory=Stats)  # of this process
+    passwords: Passwords = field(default_factory=Passwords)
 
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -56,15 +62,41 @@ Credentials = Annotated[
 ]
 
 
+SAFE = ("GET", "HEAD", "OPTIONS")
+OURS = ("same-origin", "none")  # what browsers say of requests that no other site began
+
+
+def visitor(request: Request, service: Served) -> Visitor | None:
+    """Who is signed in, by the session's cookie."""
+    found = visitors.visitor(service.engine, request, service.clock())
+    request.state.visitor = found
+    return found
+
+
+Visiting = Annotated[Visitor | None, Depends(visitor)]
+
+
 def caller(request: Request, service: Served, credentials: Credentials) -> Account:
-    """The account of the request's bearer token; 401 without a valid one."""
+    """The account of the request's bearer token, or of who is signed in; 401 without either.
+
+    The cookie counts for requests of our own pages only, and where something changes with the CSRF token.
+    """
     if credentials is None:
-        raise Problem(401, "token_missing", wording.TOKEN_MISSING, headers=CHALLENGE)
+        found = visitor(request, service) if request.headers.get("sec-fetch-site", "none") in OURS else None
+        if found is None:
+            raise Problem(401, "token_missing", wording.TOKEN_MISSING, headers=CHALLENGE)
+        if request.method not in SAFE and not is_csrf(request.headers.get("x-csrf-token"), found.csrf):
+            raise csrf_missing()
+        return found.account
     with reading(service.engine) as connection:
         account = accounts.authenticate(connection, credentials.credentials, service.clock())
     if account is None:
         raise token_invalid()
     return account
+
+
+def csrf_missing() -> Problem:
+    return Problem(403, "csrf_missing", people_wording.CSRF_MISSING)
 
 
 def token_invalid() -> Problem:
@@ -76,7 +108,10 @@ Caller = Annotated[Account, Depends(caller)]
 
 def known_caller(request: Request, service: Served, credentials: Credentials) -> Account | None:
     """The caller, or None without a token; 401 for one that is not valid."""
-    return caller(request, service, credentials) if credentials is not None else None
+    if credentials is not None:
+        return caller(request, service, credentials)
+    found = visitor(request, service)
+    return found.account if found is not None else None
 
 
 KnownCaller = Annotated[Account | None, Depends(known_caller)]
@@ -92,7 +127,8 @@ class Sender:
 
 def sender(request: Request, service: Served, credentials: Credentials) -> Sender:
     """The caller, as far as can be told: while the database does not answer, what is sent still gets a receipt."""
-    token = accounts.digest_of(credentials.credentials) if credentials is not None else ""
+    secret = credentials.credentials if credentials is not None else sessions.cookie(request)
+    token = accounts.digest_of(secret) if secret is not None else ""
     try:
         return Sender(token, caller(request, service, credentials))
     except AWAY as error:
@@ -102,24 +138,97 @@ def sender(request: Request, service: Served, credentials: Credentials) -> Sende
 Sending = Annotated[Sender, Depends(sender)]
 
 
-def teacher(account: Caller) -> Account:
-    """An account that may see a whole class; 403 for others."""
+# -- within a course -------------------------------------------------------------------------------------------------
+#
+# An account that is good for some courses knows nothing of the others: one that it names is answered like one that is
+# not there. (docs/decisions/0177)
+
+CourseId = Annotated[str, Path(pattern=schedules.COURSE_ID)]
+
+
+def reader(account: Account) -> Account:
+    """The same account, as it stands in a course, if it may see the whole class there; raises Problem 403."""
     if not account.sees_class:
         raise Problem(403, "role_missing", wording.role_missing(account.role))
     return account
 
 
-Teacher = Annotated[Account, Depends(teacher)]
-
-
-def grades_reader(account: Caller) -> Account:
-    """An account that may read everyone's grades: a teacher's, or a learning platform's; 403 for others."""
-    if not account.names_students:
+def editor(account: Account) -> Account:
+    """The same account, as it stands in a course, if it may change what holds for the class; raises Problem 403."""
+    if not account.changes_class:
         raise Problem(403, "role_missing", wording.role_missing(account.role))
     return account
 
 
-GradesReader = Annotated[Account, Depends(grades_reader)]
+def standing_in(account: Caller, course: CourseId) -> Account:
+    """The caller as they stand in the course of the path; 404 if they have no part in it."""
+    found = account.within(course)
+    if found is None:
+        raise Problem(404, "course_unknown", wording.offering_unknown(course))
+    return found
+
+
+StandingIn = Annotated[Account, Depends(standing_in)]
+
+
+def class_reader(account: StandingIn) -> Account:
+    return reader(account)
+
+
+def class_editor(account: StandingIn) -> Account:
+    return editor(account)
+
+
+ClassReader = Annotated[Account, Depends(class_reader)]
+"""May see the class of the course in the path."""
+ClassEditor = Annotated[Account, Depends(class_editor)]
+"""May change what holds for the class of the course in the path."""
+
+
+OneCourse = Annotated[str | None, Query(max_length=64, pattern=STORABLE)]  # None: all of them
+
+
+@dataclass(frozen=True)
+class Class:
+    """Whose class is asked about, by an account that may see it. `course` None: of all courses together."""
+
+    account: Account
+    course: str | None
+
+
+def asked(account: Account, course: str) -> Account:
+    """The account as it stands in a course named in the query; raises Problem 422 if it has no part in it."""
+    found = account.within(course)
+    if found is None:
+        raise Problem(422, "course_unknown", wording.offering_unknown(course))
+    return found
+
+
+def class_asked(account: Caller, course: OneCourse = None) -> Class:
+    """The class of `?course=`. Who sees one course only need not name it; who sees several must."""
+    if account.courses is None:
+        return Class(reader(account), course)
+    if course is None:
+        mine = seen_courses(account)
+        if len(mine) > 1:
+            raise Problem(422, "course_missing", people_wording.course_missing(mine))
+        course = mine[0] if mine else None
+    return Class(reader(asked(account, course) if course is not None else account), course)
+
+
+def seen_courses(account: Account) -> list[str]:
+    """The courses whose class an account with limits sees."""
+    within = {course: account.within(course) for course in account.courses or ()}
+    return [course for course, found in within.items() if found is not None and found.sees_class]
+
+
+def edited_courses(account: Account) -> list[str]:
+    """The courses in which an account with limits may change what holds for the class."""
+    within = {course: account.within(course) for course in account.courses or ()}
+    return [course for course, found in within.items() if found is not None and found.changes_class]
+
+
+ClassAsked = Annotated[Class, Depends(class_asked)]
 
 
 def administrator(account: Caller) -> Account:
@@ -149,16 +258,66 @@ def wanted_unit(unit: str, service: Served) -> Unit:
 
 
 Wanted = Annotated[Unit, Depends(wanted_unit)]
-OneCourse = Annotated[str | None, Query(max_length=64, pattern=STORABLE)]  # None: all of them
 
 
-def visible(submission_id: str, service: Served, account: Caller) -> submissions.Stored:
-    """The submission named in the path; 404 if there is none, or it is somebody else's."""
+@dataclass(frozen=True)
+class Sight:
+    """A submission, and the caller as they stand in its course."""
+
+    stored: submissions.Stored
+    account: Account
+
+
+def sight(submission_id: str, service: Served, account: Caller) -> Sight:
+    """The submission named in the path; 404 if there is none, or it is not the caller's to see."""
     with reading(service.engine) as connection:
         stored = submissions.find(connection, submission_id)
-    if stored is None or not (account.names_students or stored.student == account.student):
+    within = account.within(stored.course) if stored is not None else None
+    if stored is None or within is None or not (within.reads_all or _owns(within, stored)):
         raise Problem(404, "submission_unknown", wording.SUBMISSION_UNKNOWN)
-    return stored
+    return Sight(stored, within)
+
+
+def _owns(account: Account, stored: submissions.Stored) -> bool:
+    return account.student is not None and account.student == stored.student
+
+
+Seeing = Annotated[Sight, Depends(sight)]
+
+
+def visible(sight: Seeing) -> submissions.Stored:
+    return sight.stored
+
+
+def viewer(sight: Seeing) -> Account:
+    return sight.account
+
+
+def actor(account: Annotated[Account, Depends(viewer)]) -> Account:
+    """Who sees a submission and may do something to it: everybody but a grader."""
+    if account.role is Role.GRADER:
+        raise Problem(403, "role_missing", people_wording.GRADER_CHANGES_NOTHING)
+    return account
+
+
+def edits_somewhere(account: Caller) -> Account:
+    """Somebody who may change what holds for some class; others need not know whether there is such a submission."""
+    if not edited_courses(account):
+        editor(account)
+    return account
+
+
+def submission_editor(
+    account: Annotated[Account, Depends(edits_somewhere)], viewer: Annotated[Account, Depends(viewer)]
+) -> Account:
+    return editor(viewer)
 
 
 Visible = Annotated[submissions.Stored, Depends(visible)]
+"""The submission in the path."""
+Viewer = Annotated[Account, Depends(viewer)]
+"""Who asks for the submission in the path, as they stand in its course."""
+Actor = Annotated[Account, Depends(actor)]
+"""A viewer who may cancel, unlock and rate."""
+SubmissionEditor = Annotated[Account, Depends(submission_editor)]
+"""A viewer who may change what holds for the class."""

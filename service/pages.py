@@ -1,33 +1,22 @@
 """The pages for people, without scripts: / says what this is, /units/UNIT what to build."""
 
-from importlib.resources import files
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service import answers, links, schedules, wording
+from service import answers, schedules, wording
 from service.dependencies import Served, Wanted
 from service.routes import units
 from service.routes.units import CourseAsked
+from service.views import templates
 
 router = APIRouter(include_in_schema=False)
-
-_templates = Environment(
-    loader=FileSystemLoader(str(files("service") / "templates")),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_templates.globals["to"] = links.to
 
 
 @router.get("/", response_class=HTMLResponse)
 def start(request: Request, service: Served) -> HTMLResponse:
     course = service.course
     first = next(iter(course.units.values()), None)
-    page = _templates.get_template("start.html").render(
+    page = templates.get_template("start.html").render(
         units=list(course.units.values()),
         curl=wording.curl(first, str(request.base_url)) if first else "",
         problems=course.problems,
@@ -40,7 +29,7 @@ def unit_page(
     request: Request, unit: Wanted, service: Served, course: CourseAsked = schedules.DEFAULT_COURSE
 ) -> HTMLResponse:
     standing = units.standing(service, None, unit, course)
-    page = _templates.get_template("unit.html").render(
+    page = templates.get_template("unit.html").render(
         unit=answers.unit_answer(unit, service.settings.max_body_bytes, standing),
         curl=wording.curl(unit, str(request.base_url)),
     )

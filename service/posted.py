@@ -11,6 +11,7 @@ from service import wording
 from service.accounts import Account, Role
 from service.outbound import Reach, Unreachable
 from service.outbox import wording as sentences
+from service.people.wording import GRADER_CHANGES_NOTHING
 from service.problems import Problem
 from service.upload import Form
 
@@ -70,7 +71,11 @@ def check_callback(account: Account, student: str | None, callback: str, reach: 
 
 
 def student(account: Account, name: str) -> str | None:
-    """Whom the submission is for; `name` is the form's. Raises Problem 403 if that is not the caller's to say."""
+    """Whom the submission is for; `name` is the form's, `account` as it stands in the course.
+
+    Raises Problem 403 if that is not the caller's to say."""
+    if account.role is Role.GRADER:
+        raise Problem(403, "role_missing", GRADER_CHANGES_NOTHING)
     named = name or None
     if account.names_students:
         return named

@@ -26,7 +26,21 @@ from service.queue import Queue
 from service.runs import Status
 from service.tables import audit as audit_rows
 from service.tables import blobs as blob_rows
-from service.tables import deliveries, extensions, files, hints, idempotency, outcomes, results, submissions, tokens
+from service.tables import (
+    deliveries,
+    extensions,
+    files,
+    hints,
+    idempotency,
+    invitations,
+    members,
+    outcomes,
+    results,
+    sessions,
+    submissions,
+    tokens,
+    users,
+)
 from service.tables import runs as run_rows
 
 POLL_SECONDS = 0.25
@@ -50,7 +64,7 @@ def is_known(connection: sa.Connection, student: str) -> bool:
     """Whether anything stored names the student."""
     if "\0" in student:  # PostgreSQL refuses to compare it
         return False
-    named = (submissions, tokens, extensions, hints, deliveries, audit_rows)
+    named = (submissions, tokens, users, extensions, hints, deliveries, audit_rows)
     columns = [table.c.student for table in named]
     return any(
         connection.execute(sa.select(column).where(column == student).limit(1)).first() is not None
@@ -74,6 +88,11 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             "exported_at": now,
             "submissions": [_export_submission(connection, archive, row, now) for row in found],
             "tokens": _dicts(connection, sa.select(tokens).where(tokens.c.student == student), without=("digest",)),
+            "account": _dicts(connection, sa.select(users).where(users.c.student == student), without=("password",)),
+            "courses": _dicts(connection, sa.select(members).where(members.c.user.in_(_user_of(student)))),
+            "sessions": _dicts(
+                connection, sa.select(sessions).where(sessions.c.user.in_(_user_of(student))), without=("digest",)
+            ),
             "extensions": _dicts(
                 connection, sa.select(extensions).where(extensions.c.student == student), without=("token",)
             ),
@@ -229,6 +248,9 @@ def _erase_rows(connection: sa.Connection, student: str) -> tuple[str, dict[str,
     connection.execute(submissions.delete().where(submissions.c.student == student))
     connection.execute(extensions.delete().where(extensions.c.student == student))
     connection.execute(hints.delete().where(hints.c.student == student))  # whoever unlocks holds the submission
+    for table in (sessions, invitations, members):
+        connection.execute(table.delete().where(table.c.user.in_(_user_of(student))))
+    connection.execute(users.delete().where(users.c.student == student))
     for token in gone["tokens"]:  # the row stays: the audit log names it
         values = {"student": pseudonym, "label": "", "digest": f"{pseudonym}-{token}"[:64]}
         connection.execute(tokens.update().where(tokens.c.id == token).values(values))
@@ -246,6 +268,10 @@ def _posted_by(student: str) -> sa.ColumnElement[bool]:
         idempotency.c.token.in_(sa.select(tokens.c.id).where(tokens.c.student == student)),
         idempotency.c.submission.in_(sa.select(submissions.c.id).where(submissions.c.student == student)),
     )
+
+
+def _user_of(student: str) -> sa.Select[tuple[str]]:
+    return sa.select(users.c.id).where(users.c.student == student)
 
 
 def _replace(connection: sa.Connection, column: sa.Column[str], student: str, replaced: Callable[[str], str]) -> None:

@@ -7,6 +7,8 @@ ag_outcomes     what the statistics count: one row per course test and per mutan
 ag_blobs        bytes by their SHA-256, compressed; ag_files says which submission holds which
 ag_cache        the run that answers for the same submission graded under the same conditions
 ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the service's own
+ag_users        people who sign in, each with an account of their own; ag_members the part each has in which course
+ag_sessions     who is signed in; ag_invitations links with which a password is set; ag_guesses failed sign-ins
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
@@ -105,7 +107,70 @@ tokens = Table(
     Column("created_at", Double, nullable=False),
     Column("expires_at", Double),
     Column("revoked_at", Double),
+    # Whose account or token it is. No foreign key: the user points back, and either must be insertable first.
+    Column("user", String(32)),
+    Column("courses", Text),  # JSON: the courses it is limited to; null: it is good for all
+    Column("created_by", String(32)),  # the account that made it; null: the command line
 )
+Index("ix_ag_tokens_user", tokens.c.user)
+
+users = Table(
+    "ag_users",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("account", String(32), ForeignKey("ag_tokens.id"), nullable=False, unique=True),
+    Column("login", String(254), nullable=False, unique=True),  # as service/people/users.py folds it
+    Column("name", Text, nullable=False),
+    Column("student", String(128), nullable=False, unique=True),  # by which submissions know the person
+    Column("password", Text),  # argon2id; null: none was set
+    Column("admin", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+members = Table(
+    "ag_members",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("user", String(32), ForeignKey("ag_users.id", ondelete="CASCADE"), nullable=False),
+    Column("role", String(16), nullable=False),  # teacher | grader | student
+    Column("section", String(128), nullable=False),  # '' for none
+    Column("source", String(8), nullable=False),  # csv | lti | api | page
+    Column("created_at", Double, nullable=False),
+    PrimaryKeyConstraint("course", "user"),
+)
+Index("ix_ag_members_user", members.c.user)
+
+sessions = Table(
+    "ag_sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the cookie, which is not kept
+    Column("user", String(32), ForeignKey("ag_users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("agent", Text, nullable=False),  # what the browser calls itself
+    Column("address", String(64), nullable=False),
+)
+Index("ix_ag_sessions_user", sessions.c.user)
+
+invitations = Table(
+    "ag_invitations",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the code in the link
+    Column("user", String(32), ForeignKey("ag_users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+)
+Index("ix_ag_invitations_user", invitations.c.user)
+
+guesses = Table(
+    "ag_guesses",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("key", String(64), nullable=False),  # digest of a login or an address
+    Column("at", Double, nullable=False),
+)
+Index("ix_ag_guesses_key", guesses.c.key, guesses.c.at)
 
 blobs = Table(
     "ag_blobs",

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from service import answers, audit, links
 from service.accounts import Role
 from service.database import reading
-from service.dependencies import Served, Teacher
+from service.dependencies import Caller, Served, edited_courses, editor
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import documented
 
@@ -28,7 +28,7 @@ Time = Annotated[datetime | None, Query(description="RFC 3339; UTC without an of
 )
 def audit_log(
     request: Request,
-    account: Teacher,
+    account: Caller,
     service: Served,
     action: Name = None,
     object: Name = None,
@@ -41,6 +41,9 @@ def audit_log(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     before: Annotated[int | None, Query(ge=0, le=LAST_ID, description="of the page before, in `next`")] = None,
 ) -> answers.AuditPage:
+    mine = None if account.courses is None else edited_courses(account)
+    if not mine:
+        editor(account)
     wanted = audit.Filter(
         action,
         object,
@@ -51,6 +54,7 @@ def audit_log(
         answers.seconds(since),
         answers.seconds(until),
         courses_only=account.role is not Role.ADMIN,
+        courses=tuple(mine) if mine is not None else None,
     )
     with reading(service.engine) as connection:
         found, last = audit.page(connection, wanted, limit, before)

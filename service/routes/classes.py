@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from grader.report import Verdict
 from service import answers, links, listing, runs, wording
 from service.database import reading
-from service.dependencies import OneCourse, Served, Teacher, Wanted
+from service.dependencies import ClassAsked, Served, Wanted
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
@@ -22,18 +22,17 @@ router = APIRouter()
 )
 def class_submissions(
     request: Request,
-    account: Teacher,
+    asked: ClassAsked,
     unit: Wanted,
     service: Served,
     student: Annotated[str | None, Query(max_length=NAME_CHARS, pattern=STORABLE)] = None,
-    course: OneCourse = None,
     verdict: Verdict | None = None,
     status: runs.Status | None = None,
     sort: listing.Sort = listing.Sort.NEWEST,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     after: Annotated[str | None, Query(max_length=400, description="`next` of the page before")] = None,
 ) -> answers.SubmissionPage:
-    wanted = listing.Filter(unit.id, student, course, verdict, status)
+    wanted = listing.Filter(unit.id, student, asked.course, verdict, status)
     try:
         with reading(service.engine) as connection:
             found, key = listing.page(connection, wanted, sort, limit, after)
@@ -49,10 +48,9 @@ def class_submissions(
     responses=documented(401, 403, 404, 422),
 )
 def class_stats(
-    account: Teacher,
+    asked: ClassAsked,
     unit: Wanted,
     service: Served,
-    course: OneCourse = None,
 ) -> answers.StatsAnswer:
     with reading(service.engine) as connection:
-        return listing.stats(connection, unit.id, course)
+        return listing.stats(connection, unit.id, asked.course)

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from service import runs, submissions
 from service.database import reading
-from service.dependencies import Caller, Served, Service, Visible
+from service.dependencies import Served, Service, Viewer, Visible
 from service.events import STREAM, EventStream, Hub, Show, State, mark
 from service.problems import documented
 from service.routes.submissions import standing
@@ -56,7 +56,7 @@ data: {"id": "...", "status": "running", "progress": {"phase": "mutants", "done"
 )
 def events(
     request: Request,
-    account: Caller,
+    account: Viewer,
     stored: Visible,
     service: Served,
     last_event_id: Annotated[str, Header(description="the `id` of the last event seen")] = "",
@@ -67,7 +67,7 @@ def events(
     if state is None or (state.ended and state.mark == last_event_id):
         return Response(status_code=204)
     settings = service.settings
-    most = settings.max_streams_per_token if account.names_students else settings.max_streams_per_student
+    most = settings.max_streams_per_token if account.reads_all else settings.max_streams_per_student
     return EventStream(hub, state, account.id, most, last_event_id)
 
 

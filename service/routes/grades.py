@@ -13,7 +13,7 @@ from grader.report import Verdict
 from service import grades, links, offerings, schedules, walltime, wording
 from service.answers import Share
 from service.database import reading
-from service.dependencies import Caller, GradesReader, Served, Wanted
+from service.dependencies import Caller, Served, Wanted, asked
 from service.grades import Grade, View
 from service.offerings import Offering
 from service.posted import NAME_CHARS, STORABLE
@@ -69,7 +69,7 @@ class GradePage(GradeList):
 )
 def class_grades(
     request: Request,
-    account: GradesReader,
+    account: Caller,
     unit: Wanted,
     service: Served,
     course: InCourse = schedules.DEFAULT_COURSE,
@@ -77,6 +77,9 @@ def class_grades(
     limit: Annotated[int, Query(ge=1, le=MOST_STUDENTS, description="students on a page")] = 1_000,
     after: Annotated[Name, Query(description="the last student of the page before")] = None,
 ) -> GradePage:
+    within = asked(account, course)
+    if not within.reads_all:
+        raise Problem(403, "role_missing", wording.role_missing(within.role))
     with reading(service.engine) as connection:
         offering = _offering(connection, course)
         found, last = grades.of_class(connection, course, unit.id, view, after, limit)
@@ -100,9 +103,10 @@ def own_grades(
     view: Viewed = None,
     student: Annotated[Name, Query(description="for teachers and learning platforms: whose")] = None,
 ) -> GradeList:
-    if account.student is not None and student not in (None, account.student):
+    within = asked(account, course)
+    if within.student is not None and student not in (None, within.student):
         raise Problem(403, "student_mismatch", wording.STUDENT_MISMATCH)
-    whose = account.student if account.student is not None else student
+    whose = within.student if within.student is not None else student
     if whose is None:
         raise Problem(422, "student_missing", wording.STUDENT_MISSING)
     with reading(service.engine) as connection:

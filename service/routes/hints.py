@@ -10,12 +10,12 @@ from service import accounts, answers, feedback, hints, limits, submissions, wor
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import (
-    Caller,
-    OneCourse,
+    Actor,
+    ClassAsked,
     RequestId,
     Served,
     Service,
-    Teacher,
+    Viewer,
     Visible,
     Wanted,
     token_invalid,
@@ -38,7 +38,7 @@ Number = Annotated[int, Path(ge=1, le=answers.MOST_HINTS, description="1 is the 
     tags=["hints"],
     responses=documented(401, 403, 404, 409),
 )
-def unlocked(account: Caller, stored: Visible, service: Served) -> answers.HintsAnswer:
+def unlocked(account: Viewer, stored: Visible, service: Served) -> answers.HintsAnswer:
     now = service.clock()
     unit = _unit(service, stored)
     with reading(service.engine) as connection:
@@ -55,7 +55,7 @@ def unlocked(account: Caller, stored: Visible, service: Served) -> answers.Hints
     responses=documented(401, 403, 404, 409, 422, 429),
 )
 def unlock(
-    account: Caller, stored: Visible, body: answers.HintRequest, service: Served, request_id: RequestId
+    account: Actor, stored: Visible, body: answers.HintRequest, service: Served, request_id: RequestId
 ) -> answers.UnlockAnswer:
     now = service.clock()
     unit, usual = _unit(service, stored), limits.usual(service.settings)
@@ -90,7 +90,7 @@ def unlock(
     responses=documented(401, 403, 404, 409, 422),
 )
 def rate(
-    account: Caller,
+    account: Actor,
     stored: Visible,
     mutant: MutantId,
     number: Number,
@@ -114,13 +114,12 @@ def rate(
     responses=documented(401, 403, 404, 422),
 )
 def use(
-    account: Teacher,
+    asked: ClassAsked,
     unit: Wanted,
     service: Served,
-    course: OneCourse = None,
 ) -> answers.HintUseAnswer:
     with reading(service.engine) as connection:
-        return answers.hint_use(unit.id, course, hints.use(connection, unit, course))
+        return answers.hint_use(unit.id, asked.course, hints.use(connection, unit, asked.course))
 
 
 def _unit(service: Service, stored: Stored) -> Unit:

@@ -11,14 +11,23 @@ from fastapi import APIRouter, Path, Response
 
 from service import offerings, schedules, wording
 from service.database import reading, writing
-from service.dependencies import RequestId, Served, Teacher, Wanted
+from service.dependencies import (
+    Caller,
+    ClassEditor,
+    ClassReader,
+    CourseId,
+    RequestId,
+    Served,
+    Wanted,
+    reader,
+    seen_courses,
+)
 from service.offerings import Assignment, By, Offering
 from service.posted import NAME_CHARS
 from service.problems import Problem, documented
 
 router = APIRouter(tags=["courses"])
 
-CourseId = Annotated[str, Path(pattern=schedules.COURSE_ID)]
 Student = Annotated[str, Path(min_length=1, max_length=NAME_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 HERE = "/v1/courses/{course}"
@@ -35,22 +44,25 @@ def _course(connection: sa.Connection, course: str) -> Offering:
 
 
 @router.get("/v1/courses", summary="The courses on offer, for teachers", responses=documented(401, 403))
-def courses(account: Teacher, service: Served) -> schedules.OfferingList:
+def courses(account: Caller, service: Served) -> schedules.OfferingList:
+    mine = None if account.courses is None else seen_courses(account)
+    if not mine:
+        reader(account)
     with reading(service.engine) as connection:
-        found = offerings.all_offerings(connection)
+        found = [each for each in offerings.all_offerings(connection) if mine is None or each.id in mine]
     return schedules.OfferingList(courses=tuple(map(schedules.shown_offering, found)))
 
 
 @router.get(HERE, summary="A course and what it asks of its units", responses=documented(401, 403, 404, 422))
-def course(account: Teacher, course: CourseId, service: Served) -> schedules.CourseAnswer:
+def course(account: ClassReader, course: CourseId, service: Served) -> schedules.CourseAnswer:
     with reading(service.engine) as connection:
         found = _course(connection, course)
         return schedules.shown_course(found, offerings.assignments(connection, course))
 
 
-@router.put(HERE, summary="Make a course, or change it", responses=documented(401, 403, 422))
+@router.put(HERE, summary="Make a course, or change it", responses=documented(401, 403, 404, 422))
 def put_course(
-    account: Teacher, course: CourseId, body: schedules.OfferingBody, service: Served, request_id: RequestId
+    account: ClassEditor, course: CourseId, body: schedules.OfferingBody, service: Served, request_id: RequestId
 ) -> schedules.CourseAnswer:
     now = service.clock()
     with writing(service.engine) as connection:
@@ -61,7 +73,7 @@ def put_course(
 
 
 @router.get(UNIT, summary="What a course asks of a unit", responses=documented(401, 403, 404, 422))
-def assignment(account: Teacher, course: CourseId, unit: Wanted, service: Served) -> schedules.AssignmentAnswer:
+def assignment(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> schedules.AssignmentAnswer:
     with reading(service.engine) as connection:
         found = _course(connection, course)
         asked = offerings.assignment(connection, course, unit.id)
@@ -70,7 +82,7 @@ def assignment(account: Teacher, course: CourseId, unit: Wanted, service: Served
 
 @router.put(UNIT, summary="Say what a course asks of a unit", responses=documented(401, 403, 404, 422))
 def put_assignment(
-    account: Teacher,
+    account: ClassEditor,
     course: CourseId,
     unit: Wanted,
     body: schedules.AssignmentBody,
@@ -85,7 +97,7 @@ def put_assignment(
 
 
 @router.get(EXTENSIONS, summary="Every extension for a unit", responses=documented(401, 403, 404, 422))
-def extensions(account: Teacher, course: CourseId, unit: Wanted, service: Served) -> schedules.ExtensionList:
+def extensions(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> schedules.ExtensionList:
     with reading(service.engine) as connection:
         zone = _course(connection, course).timezone
         found = offerings.extensions(connection, course, unit.id)
@@ -94,7 +106,7 @@ def extensions(account: Teacher, course: CourseId, unit: Wanted, service: Served
 
 @router.get(EXTENSION, summary="A student's extension", responses=documented(401, 403, 404, 422))
 def extension(
-    account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served
+    account: ClassReader, course: CourseId, unit: Wanted, student: Student, service: Served
 ) -> schedules.ExtensionAnswer:
     with reading(service.engine) as connection:
         zone = _course(connection, course).timezone
@@ -106,7 +118,7 @@ def extension(
 
 @router.put(EXTENSION, summary="Give a student more time or attempts", responses=documented(401, 403, 404, 422))
 def put_extension(
-    account: Teacher,
+    account: ClassEditor,
     course: CourseId,
     unit: Wanted,
     student: Student,
@@ -130,7 +142,7 @@ def put_extension(
     responses=documented(401, 403, 404, 422),
 )
 def delete_extension(
-    account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
+    account: ClassEditor, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
 ) -> Response:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from grader.report import Level
 from service import answers, feedback, links, regrades, runs, wording
 from service.database import reading, writing
-from service.dependencies import Caller, RequestId, Served, Teacher, Visible
+from service.dependencies import RequestId, Served, SubmissionEditor, Viewer, Visible
 from service.problems import Problem, documented
 from service.routes.submissions import REPORT, AnyReport, Reading, WantedForm, run_report_answer
 
@@ -23,7 +23,7 @@ router = APIRouter()
     responses=documented(401, 403, 404, 409, 422),
 )
 def regrade(
-    account: Teacher,
+    account: SubmissionEditor,
     stored: Visible,
     service: Served,
     request_id: RequestId,
@@ -56,7 +56,7 @@ def regrade(
     tags=["submissions"],
     responses=documented(401, 404),
 )
-def all_runs(account: Caller, stored: Visible, service: Served) -> answers.RunList:
+def all_runs(account: Viewer, stored: Visible, service: Served) -> answers.RunList:
     with reading(service.engine) as connection:
         found = regrades.runs_of(connection, stored.id)
         told = feedback.of(connection, stored, service.clock()).level
@@ -72,7 +72,7 @@ def all_runs(account: Caller, stored: Visible, service: Served) -> answers.RunLi
     responses={200: REPORT, **documented(401, 403, 404, 409, 422)},
 )
 def run_report(
-    account: Caller, stored: Visible, run_id: str, service: Served, form: WantedForm, reader: Reading
+    account: Viewer, stored: Visible, run_id: str, service: Served, form: WantedForm, reader: Reading
 ) -> Response:
     with reading(service.engine) as connection:
         run = runs.find(connection, run_id) if run_id.isalnum() else None

@@ -15,7 +15,7 @@ from grader.views import ROLES_THAT_SEE_ALL, for_role
 from service import answers, feedback, limits, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
-from service.dependencies import Caller, RequestId, Served, Service, Visible
+from service.dependencies import Actor, RequestId, Served, Service, Viewer, Visible
 from service.offerings import Moment
 from service.problems import Problem, documented
 
@@ -55,7 +55,7 @@ class Reader:
 
 
 def reader(
-    account: Caller,
+    account: Viewer,
     as_role: Annotated[
         Literal["student"] | None, Query(alias="as", description="for teachers: what the student sees of it")
     ] = None,
@@ -122,7 +122,7 @@ def _run(connection: sa.Connection, run_id: str) -> runs.RunState:
         **documented(401, 403, 404, 409, 422),
     },
 )
-def report(account: Caller, stored: Visible, service: Served, form: WantedForm, reader: Reading) -> Response:
+def report(account: Viewer, stored: Visible, service: Served, form: WantedForm, reader: Reading) -> Response:
     return report_answer(service, account, stored, form, reader)
 
 
@@ -174,10 +174,10 @@ def run_report_answer(
             "description": "It is being graded, and will be cancelled in a moment",
             "model": answers.SubmissionAnswer,
         },
-        **documented(401, 404, 409),
+        **documented(401, 403, 404, 409),
     },
 )
-def cancel(account: Caller, stored: Visible, service: Served, request_id: RequestId) -> Response:
+def cancel(account: Actor, stored: Visible, service: Served, request_id: RequestId) -> Response:
     now = service.clock()
     with writing(service.engine) as connection:
         cancelled = runs.cancel(connection, stored.run, now)

@@ -47,7 +47,8 @@ def unit(
 
 def standing(service: Service, account: Account | None, unit: Unit, course: str) -> schedules.StandingAnswer:
     """When and how often the caller may submit the unit in the course; raises Problem 422 without such a course."""
-    now, student = service.clock(), account.student if account is not None else None
+    within = account.within(course) if account is not None else None
+    now, student = service.clock(), within.student if within is not None else None
     with reading(service.engine) as connection:
         offering = offerings.find(connection, course)
         if offering is None:

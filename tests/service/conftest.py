@@ -17,10 +17,13 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 
 from grader.unit import Course
-from service import accounts, database, dbos_queue
+from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
 from service.dependencies import Service
+from service.offerings import By, Offering
+from service.people import members, sessions, users
+from service.people.users import User
 from service.queue import FakeQueue
 from service.settings import Settings
 from service.worker import FakeGrading, Grading, GradingWorker
@@ -56,6 +59,35 @@ class Client:
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return self._portal.call(lambda: self._client.request(method, path, **options))
+
+
+class Browser:
+    """Somebody's browser: it sends the cookie of their session, and with forms the CSRF token. It follows nowhere."""
+
+    def __init__(self, client: Client, secret: str) -> None:
+        self._client = client
+        self.cookies = {sessions.NAME: secret} if secret else {}
+
+    @property
+    def csrf(self) -> str:
+        return sessions.csrf_of(self.cookies.get(sessions.NAME, ""))
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.send("GET", path, headers=headers)
+
+    def post(self, path: str, **fields: str) -> httpx.Response:
+        return self.send("POST", path, data={"csrf": self.csrf, **fields})
+
+    def send(self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any) -> httpx.Response:
+        held = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        answer = self._client.request(method, path, headers={"Cookie": held, **(headers or {})}, **options)
+        for text in answer.headers.get_list("Set-Cookie"):
+            name, _, value = text.partition(";")[0].partition("=")
+            if value.strip('"'):
+                self.cookies[name] = value
+            else:
+                self.cookies.pop(name, None)
+        return answer
 
 
 class Bench:
@@ -99,6 +131,26 @@ class Bench:
             return {}
         secret = self.token(who) if who in ("teacher", "lms", "admin") else self.token("student", who)
         return {"Authorization": f"Bearer {secret}"}
+
+    def person(self, login: str, *, admin: bool = False, **roles: str) -> User:
+        """Somebody with an account, the same one for the same login, and with a role in each of these courses."""
+        by = By(None, self.clock())
+        with database.writing(self.engine) as connection:
+            user = users.find_by_login(connection, login)
+            user = user or users.add(connection, login=login, name=login.title(), now=by.now, admin=admin)
+            for course, role in roles.items():
+                if offerings.find(connection, course) is None:
+                    offerings.put(connection, Offering(course, course.title(), "UTC", by.now), by)
+                members.put(connection, course, user, Role(role), "", members.Source.PAGE, by)
+        return user
+
+    def browser(self, login: str = "", *, admin: bool = False, **roles: str) -> Browser:
+        """The browser of this person, who is signed in; of nobody without a login."""
+        if not login:
+            return Browser(self.client, "")
+        user = self.person(login, admin=admin, **roles)
+        with database.writing(self.engine) as connection:
+            return Browser(self.client, sessions.begin(connection, user.id, self.clock()))
 
     def get(self, path: str, who: str = "admin") -> httpx.Response:
         return self.client.request("GET", path, headers=self.auth(who))

@@ -29,6 +29,8 @@ class Entry:
     send: dict[str, Any] = field(default_factory=dict)
     queued: bool = False  # of a submission that is not graded yet
     first: tuple[str, str, dict[str, Any]] | None = None  # what an admin does before each try
+    people: tuple[str, ...] = ()  # of those who are signed in
+    page: bool = False  # for people who are signed in: every token is sent to the sign-in page
 
     @property
     def checks_tokens(self) -> bool:
@@ -52,6 +54,17 @@ def admin(**more: Any) -> Entry:
     return Entry(["admin"], **more)
 
 
+def page(*people: str, **more: Any) -> Entry:
+    """Of PEOPLE those who may see it, or send its form."""
+    return Entry([], page=True, people=people, **more)
+
+
+PEOPLE = ("stranger", "student", "grader", "teacher", "elsewhere", "admin")
+"""Who is signed in: without any course, with a part in the course of the path, a teacher of another course."""
+MEMBERS = ("student", "grader", "teacher", "admin")
+STAFF = ("grader", "teacher", "admin")
+
+
 HINT = {"mutant": "m01", "number": "1"}
 UNIT = "/v1/courses/{course}/units/{unit}"
 ONE = UNIT + "/extensions/{student}"
@@ -62,6 +75,17 @@ TABLE = {
     ("GET", "/"): public(),
     ("GET", "/units/{unit}"): public(),
     ("GET", "/static"): public(),
+    ("GET", "/sign-in"): public(),
+    ("POST", "/sign-in"): public(good={403}),  # the CSRF token is missing
+    ("GET", "/set-password"): public(good={404}),  # there is no such link
+    ("POST", "/set-password"): public(good={403}),
+    ("POST", "/sign-out"): page(*PEOPLE, good={303}),
+    ("GET", "/me"): page(*PEOPLE),
+    ("POST", "/me/password"): page(*PEOPLE, good={403}),  # without the one before
+    ("POST", "/me/sessions/end"): page(*PEOPLE, good={303}),
+    ("POST", "/theme"): page(*PEOPLE, good={303}),
+    ("GET", "/courses"): page(*PEOPLE),
+    ("GET", "/courses/{course}"): page(*MEMBERS),
     ("GET", "/openapi.json"): public(),
     ("GET", "/livez"): public(),
     ("GET", "/readyz"): public(good={503}),  # no worker runs here
@@ -167,7 +191,10 @@ def test_a_route_opens_to_exactly_its_roles(bench, method, template):
             before_method, before_path, before_send = entry.first
             assert scene.ask("admin", before_method, scene.path(before_path, entry), before_send).status_code == 200
         answer = scene.ask(who, method, path, entry.send)
-        if who in entry.may:
+        if entry.page:
+            assert answer.status_code == 303, (who, answer.text)
+            assert answer.headers["Location"].startswith("/sign-in")
+        elif who in entry.may:
             assert answer.status_code in entry.good, (who, answer.text)
         elif who in ("nobody", "revoked", "expired"):
             assert answer.status_code == 401, (who, answer.text)
@@ -176,6 +203,22 @@ def test_a_route_opens_to_exactly_its_roles(bench, method, template):
         else:
             refused = entry.staff_refused if who in ("teacher", "admin") else None
             assert answer.status_code == (refused or entry.refused), (who, answer.text)
+
+
+@pytest.mark.parametrize(("method", "template"), sorted(key for key, entry in TABLE.items() if entry.page))
+def test_a_page_opens_to_exactly_those_people_in_the_course(bench, method, template):
+    entry = TABLE[method, template]
+    scene = Scene(bench)
+    path = scene.path(template, entry)
+    for who in sorted(PEOPLE, key=lambda who: who in entry.people):
+        roles = {"elsewhere": {"other": "teacher"}}.get(who, {"default": who} if who in MEMBERS[:-1] else {})
+        browser = bench.browser(who, admin=who == "admin", **roles)
+        send = {**entry.send, "data": {"csrf": browser.csrf, **entry.send.get("data", {})}} if method == "POST" else {}
+        answer = browser.send(method, path, **send)
+        if who in entry.people:
+            assert answer.status_code in entry.good, (who, answer.text)
+        else:
+            assert answer.status_code in (403, 404), (who, answer.text)
 
 
 @pytest.mark.parametrize("template", sorted({path for _, path in TABLE if "{submission_id}" in path}))
@@ -258,7 +301,11 @@ def test_head_is_answered_as_get_is(bench, method, template):
     entry = TABLE[method, template]
     if entry.first:
         scene.ask("admin", entry.first[0], scene.path(entry.first[1], entry), entry.first[2])
-    get, head = (scene.ask("admin", each, scene.path(template, entry), entry.send) for each in ("GET", "HEAD"))
+    path = scene.path(template, entry)
+    ask = (
+        bench.browser("boss", admin=True).send if entry.page else lambda *asked, **how: scene.ask("admin", *asked, how)
+    )
+    get, head = (ask(each, path, **entry.send) for each in ("GET", "HEAD"))
     assert head.status_code == get.status_code
     assert head.headers.get("Content-Type") == get.headers.get("Content-Type")
 
