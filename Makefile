@@ -45,6 +45,7 @@ engine:
 
 image: $(VENV)/.installed engine
 	@PYTHON=$(BIN)/python sandbox/image/build.sh
+	PYTHON=$(BIN)/python sandbox/image/build.sh torch
 
 # Tests start servers of their own from its programs; the one that Debian's package would set up is not wanted.
 postgres:

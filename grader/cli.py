@@ -108,7 +108,7 @@ def grade(
     course = _course(course_dir)
     unit = _unit(course, unit_id)
     for pair in named:
-        if (stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
+        if unit.stem_of(stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
             raise click.UsageError(wording.no_such_option(stem))
     about = About(
         id=uuid.uuid4().hex,
@@ -118,7 +118,7 @@ def grade(
         course_digest=course.digest,
     )
     try:
-        uploads = _unit_files([*files, *named])
+        uploads = _unit_files(unit, [*files, *named])
         submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *map(Path, further)])))
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
@@ -181,12 +181,13 @@ def _unit(course: Course, unit_id: str) -> Unit:
     return course.units[unit_id]
 
 
-def _unit_files(pairs: Sequence[str]) -> dict[str, Upload]:
+def _unit_files(unit: Unit, pairs: Sequence[str]) -> dict[str, Upload]:
     uploads: dict[str, Upload] = {}
     for pair in pairs:
         stem, equals, name = pair.partition("=")
         if not equals or not stem or not name:
             raise click.UsageError(wording.pair_malformed(pair))
+        stem = unit.stem_of(stem)
         if stem in uploads:
             raise click.UsageError(wording.file_given_twice(stem))
         if Path(name).is_dir():

@@ -139,6 +139,7 @@ def _environment_part(unit: Unit, environment: Environment, policy: Policy) -> E
         numpy=environment.numpy,
         pytest=environment.pytest,
         hypothesis=environment.hypothesis,
+        libraries=dict(environment.libraries),
         grader=version("tinyllm-autograder"),
         limits={
             "course_test_seconds": unit.test_seconds,

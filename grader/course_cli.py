@@ -56,7 +56,7 @@ def _check(unit: Unit, root: Path, sandbox: Sandbox) -> bool:
     live = None if unit.oracle is None else unit.oracle.source
     count = len(proof.variants_of(unit)) * (1 + len(SALTS))
     with (
-        sandbox.session(plan.preload(unit), SECONDS) as session,
+        sandbox.session(plan.preload(unit), SECONDS, unit.runtime) as session,
         click.progressbar(length=count, label=unit.id, file=sys.stderr) as bar,
     ):
 

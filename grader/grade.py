@@ -77,7 +77,7 @@ def grade(
         beside = stack.enter_context(ThreadPoolExecutor(1, "oracle"))
         drawn = beside.submit(draw_cases, unit, oracle, seed) if readable else None
         with phases.time("sandbox"):
-            session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds))
+            session = stack.enter_context(sandbox.session(plan.preload(unit), policy.total_seconds, unit.runtime))
         if stop is not None:
             stop.when_told(session.cancel)
         session.prepare(plan.suites(unit, submission))

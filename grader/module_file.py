@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from grader.course_file import settings_of
+from sandbox.runtimes import LIBRARIES, PLAIN
 
 
 def relative(path: str) -> str:
@@ -22,6 +23,12 @@ def _unit_path(path: str) -> str:
     if not re.fullmatch(r"python/(?:[A-Za-z_]\w*/)+[A-Za-z_]\w*\.py", plain):
         raise ValueError('must look like "python/tinyllm/xfmr/mha.py"')
     return plain
+
+
+def _runtime(name: str) -> str:
+    if name not in LIBRARIES:
+        raise ValueError(f"there is no such runtime here, only {', '.join(LIBRARIES)}")
+    return name
 
 
 def _tuple(value: Any) -> Any:
@@ -91,6 +98,8 @@ class ModuleFile(_Table):
     learner_tests: LearnerTests
     weights: Weights = Weights()
     errata: list[Erratum] = []
+    runtime: Annotated[str, AfterValidator(_runtime)] = PLAIN
+    aliases: dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*\.py$")], UnitPath] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -102,6 +111,11 @@ class ModuleFile(_Table):
         stems = [unit.rpartition("/")[2] for unit in self.units]
         if len(set(stems)) < len(stems):
             raise ValueError("two of the units have the same file name; each is a form field of its own")
+        for alias, path in self.aliases.items():
+            if path not in self.units:
+                raise ValueError(f"aliases: {path} is none of the units")
+            if alias in stems:
+                raise ValueError(f"aliases: {alias} is the name of a unit's file")
         return self
 
 

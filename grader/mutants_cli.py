@@ -150,7 +150,7 @@ def _run(yardstick: Yardstick, variants: Sequence[Variant], memory: Memory, sand
     if not left:
         return
     with (
-        sandbox.session(plan.preload(yardstick.unit), SECONDS) as session,
+        sandbox.session(plan.preload(yardstick.unit), SECONDS, yardstick.unit.runtime) as session,
         click.progressbar(length=len(left), label=yardstick.unit.id, file=sys.stderr) as bar,
     ):
         for first in range(0, len(left), BATCH):

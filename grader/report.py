@@ -303,6 +303,7 @@ class EnvironmentPart(Part):
     numpy: str
     pytest: str
     hypothesis: str
+    libraries: dict[str, str] = {}  # of the unit's runtime, by name
     grader: str
     limits: dict[str, Finite]
 

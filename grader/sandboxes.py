@@ -12,7 +12,7 @@ from sandbox.records import Sandbox
 def opened(kind: str, jobs: int, runtime: str | None = None) -> Iterator[Sandbox]:
     """`kind` is "docker" or "process", `jobs` the runs at a time. Raises SandboxError if it cannot be opened."""
     if kind == "docker":
-        with DockerSandbox(jobs=jobs, runtime=runtime or None) as sandbox:
+        with DockerSandbox(jobs=jobs, oci_runtime=runtime or None) as sandbox:
             yield sandbox
     else:
         yield ProcessSandbox(jobs=jobs)

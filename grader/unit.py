@@ -1,9 +1,10 @@
 """The values a unit of course material is made of, as the loader leaves them and planning reads them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sandbox.records import File
+from sandbox.runtimes import PLAIN
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,14 @@ class Unit:
     weight_mutation: float = 0.5
     full_matrix_cpu_seconds: float | None = None  # None: as the policy says
     oracle: UnitOracle | None = None
+    runtime: str = PLAIN  # one of sandbox.runtimes
+    aliases: Mapping[str, str] = field(default_factory=dict)  # other file names that stand for a unit's file, by path
     digest: str = ""  # SHA-256 over everything the unit's grade depends on
+
+    def stem_of(self, stem: str) -> str:
+        """The stem of the unit's file that a name without .py stands for: itself, unless it is an alias."""
+        path = self.aliases.get(f"{stem}.py")
+        return path.rpartition("/")[2].removesuffix(".py") if path else stem
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,8 @@ def _load(tree: _Tree, file: str) -> Unit:
         weight_course_tests=settings.weights.course_tests,
         weight_mutation=settings.weights.mutation,
         oracle=_oracle(tree, settings.id),
+        runtime=settings.runtime,
+        aliases=dict(settings.aliases),
     )
     return replace(unit, digest=digest_of(_graded(tree, data, unit)))
 

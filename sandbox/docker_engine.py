@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
 from sandbox.images import ENGINE_ERRORS, remove_old_images
 from sandbox.owner import boot_id, owner_lives, owner_of
 from sandbox.records import Environment, Limits, Module
+from sandbox.runtimes import PLAIN, image_of
 from sandbox.session import StationSession
 from sandbox.station import SOURCES, Loss, Lost, SocketLine, Station
 from sandbox.wire import WireError
@@ -51,7 +52,9 @@ class DockerSandbox:
     """Opens sessions in containers. `close` it, or use it in a `with`, to remove what its pool holds.
 
     client_or_url: a docker.DockerClient, the URL of an engine, or None for the one the environment names.
-    jobs: runs at a time in one session. pool_size: warm containers kept ready. runtime: "runsc" for gVisor.
+    image: of the plain runtime; those of others are named after it. jobs: runs at a time in one session.
+    pool_size: warm containers kept ready of the plain runtime; of another one, once it was used, one.
+    oci_runtime: "runsc" for gVisor.
     ceiling: the highest limits a run may ask for; processes and disk hold for the container from its start.
     """
 
@@ -61,7 +64,7 @@ class DockerSandbox:
         image: str = IMAGE,
         jobs: int = 2,
         pool_size: int = 0,
-        runtime: str | None = None,
+        oci_runtime: str | None = None,
         memory_bytes: int = 2 * 2**30,
         ceiling: Limits = Limits(),  # noqa: B008 (frozen)
     ) -> None:
@@ -69,19 +72,29 @@ class DockerSandbox:
         self._client = connect(client_or_url)
         self._client_is_ours = self._client is not client_or_url
         self._jobs = jobs
-        self._image_id = image_id_of(self._client, image)
-        if runtime:
-            refuse_unknown_runtime(self._client, runtime)
-        self._options = options(self._image_id, jobs, memory_bytes, ceiling, runtime)
+        self._image = image
+        if oci_runtime:
+            refuse_unknown_runtime(self._client, oci_runtime)
+        self._options = partial(options, jobs=jobs, memory_bytes=memory_bytes, ceiling=ceiling, oci_runtime=oci_runtime)
+        self._pool_size = pool_size
+        self._lock = threading.Lock()
+        self._fleets: dict[str, Fleet] = {}
         reap(self._client)
         self._events = MemoryEvents(self._client)
-        self._pool = Pool(self._open, partial(self._open, shares=WARMING_SHARES), pool_size)
+        try:
+            self._fleet(PLAIN)
+        except BaseException:
+            self._events.close()
+            raise
         atexit.register(self.close)
 
     @contextmanager
-    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+    ) -> Iterator[StationSession]:
         try:
-            session = StationSession(self._pool.take, self._environment, preload, self._jobs, deadline_seconds)
+            fleet = self._fleet(runtime)
+            session = StationSession(fleet.pool.take, fleet.environment, preload, self._jobs, deadline_seconds)
             try:
                 yield session
             finally:
@@ -93,16 +106,18 @@ class DockerSandbox:
     def reap(self) -> None:
         """Remove the containers of owners that are dead, and old images. Raises EngineUnavailable."""
         reap(self._client)
-        remove_old_images(self._client, self._image_id)
+        keep = {image_id_of(self._client, image_of(self._image, PLAIN)), *(f.image_id for f in self._fleets.values())}
+        remove_old_images(self._client, keep)
 
     @property
     def ready(self) -> int:
-        """How many warm containers wait in the pool."""
-        return self._pool.ready()
+        """How many warm containers wait in the pools."""
+        return sum(fleet.pool.ready() for fleet in tuple(self._fleets.values()))
 
     def close(self) -> None:
-        """Remove the pool's containers. Sessions that are open keep theirs until they end."""
-        self._pool.close()
+        """Remove the pools' containers. Sessions that are open keep theirs until they end."""
+        for fleet in self._fleets.values():
+            fleet.pool.close()
         self._events.close()
         atexit.unregister(self.close)
         if self._client_is_ours:
@@ -114,11 +129,20 @@ class DockerSandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _environment(self, station: Station) -> Environment:
-        return Environment("docker", self._image_id, **asdict(station.versions))
+    def _fleet(self, runtime: str) -> "Fleet":
+        """The containers of a runtime, which are made from its first use on. Raises ImageMissing."""
+        with self._lock:
+            if runtime not in self._fleets:
+                image_id = image_id_of(self._client, image_of(self._image, runtime))
+                container = self._options(image_id)
+                open_now = partial(self._open, container, FULL_SHARES)
+                open_ahead = partial(self._open, container, WARMING_SHARES)
+                size = self._pool_size if runtime == PLAIN else min(1, self._pool_size)
+                self._fleets[runtime] = Fleet(image_id, container, Pool(open_now, open_ahead, size))
+            return self._fleets[runtime]
 
-    def _open(self, shares: int = FULL_SHARES) -> Station:
-        line = start_container(self._client, with_shares(self._options, shares), self._events.of)
+    def _open(self, container: dict[str, Any], shares: int) -> Station:
+        line = start_container(self._client, with_shares(container, shares), self._events.of)
         try:
             return Station(line)
         except WireError as error:
@@ -129,6 +153,18 @@ class DockerSandbox:
         except BaseException:
             line.close()
             raise
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The containers of one runtime: their image, what each is and may do, and those that are warm."""
+
+    image_id: str
+    container: dict[str, Any]
+    pool: "Pool"
+
+    def environment(self, station: Station) -> Environment:
+        return Environment("docker", self.image_id, **asdict(station.versions))
 
 
 class MemoryEvents:
@@ -221,7 +257,7 @@ class Pool:
                 return
 
 
-def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtime: str | None) -> dict[str, Any]:
+def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, oci_runtime: str | None) -> dict[str, Any]:
     """Everything that a container of ours is and may do, as arguments for the engine."""
     slots = {
         f"/slot/{number}": f"rw,noexec,nosuid,nodev,mode=1700,size={ceiling.disk_bytes},nr_inodes={ceiling.disk_files}"
@@ -254,7 +290,7 @@ def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, runtim
             "tmpfs": slots,
             "log_config": LogConfig(type="none"),
             "init": False,
-            **({"runtime": runtime} if runtime else {}),
+            **({"runtime": oci_runtime} if oci_runtime else {}),
         },
     }
 

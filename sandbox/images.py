@@ -5,6 +5,7 @@ They are told by their label. (docs/decisions/0138)
 
 import contextlib
 import time
+from collections.abc import Collection
 from typing import Any
 
 import docker  # type: ignore[import-untyped]
@@ -17,16 +18,16 @@ ENGINE_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestExcep
 
 
 def remove_old_images(
-    client: docker.DockerClient, keep: str, *, older_seconds: float = KEPT_SECONDS, label: str = LABEL
+    client: docker.DockerClient, keep: Collection[str], *, older_seconds: float = KEPT_SECONDS, label: str = LABEL
 ) -> list[str]:
-    """Remove the sandbox images made so long ago that no container uses, but not the one with the id `keep`.
+    """Remove the sandbox images made so long ago that no container uses, but none with an id in `keep`.
 
     Returns the ids of those that are gone. An engine that does not answer is left to the next time.
     """
     removed = []
     with contextlib.suppress(*ENGINE_ERRORS):
         for image in client.api.images(filters={"label": label}):
-            if image["Id"] != keep and time.time() - image["Created"] > older_seconds and _remove(client, image):
+            if image["Id"] not in keep and time.time() - image["Created"] > older_seconds and _remove(client, image):
                 removed.append(str(image["Id"]))
     return removed
 

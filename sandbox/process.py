@@ -14,11 +14,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from sandbox.errors import EngineFailed
 from sandbox.leftovers import directory_prefix, sweep_directories
 from sandbox.records import Environment, Module
+from sandbox.runtimes import LIBRARIES, PLAIN, VARIABLE
 from sandbox.session import StationSession
 from sandbox.station import Loss, Lost, SocketLine, Station
 
@@ -43,15 +45,19 @@ class ProcessSandbox:
         sweep_directories()
 
     @contextmanager
-    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[StationSession]:
-        session = StationSession(self._open, environment_of, preload, self._jobs, deadline_seconds)
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+    ) -> Iterator[StationSession]:
+        session = StationSession(
+            partial(self._open, LIBRARIES[runtime]), environment_of, preload, self._jobs, deadline_seconds
+        )
         try:
             yield session
         finally:
             session.close()
 
-    def _open(self) -> Station:
-        line = ProcessLine(self._jobs)
+    def _open(self, libraries: Sequence[str]) -> Station:
+        line = ProcessLine(self._jobs, libraries)
         try:
             return Station(line)
         except Lost as error:
@@ -68,7 +74,7 @@ def environment_of(station: Station) -> Environment:
 class ProcessLine(SocketLine):
     """A supervisor as a child process, in a directory of its own, which goes with it."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, libraries: Sequence[str]) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix=directory_prefix(), ignore_cleanup_errors=True)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         slots = [f"{self._directory.name}/{number}" for number in range(jobs)]
@@ -80,7 +86,7 @@ class ProcessLine(SocketLine):
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
             stderr=self._log,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, VARIABLE: " ".join(libraries)},
             start_new_session=True,
         )
         theirs.close()

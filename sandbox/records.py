@@ -12,6 +12,7 @@ from typing import Protocol
 
 from sandbox.arrays import Array
 from sandbox.errors import SandboxError
+from sandbox.runtimes import PLAIN
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,7 @@ class Environment:
     numpy: str
     pytest: str
     hypothesis: str
+    libraries: Mapping[str, str] = field(default_factory=dict)  # of the runtime: name -> version
     isolated: bool = True
 
 
@@ -306,11 +308,12 @@ class Session(Protocol):
 
 class Sandbox(Protocol):
     def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
     ) -> AbstractContextManager[Session]:
         """A session in which `preload` (trusted modules, in dependency order) is imported already in every run.
 
-        On exit everything of the session is removed. Raises SandboxError if it cannot be opened.
+        `runtime` is one of `sandbox.runtimes`: the libraries that there are. On exit everything of the session is
+        removed. Raises SandboxError if it cannot be opened.
         """
         ...
 
@@ -323,7 +326,9 @@ class FakeSandbox:
         self.batches: list[tuple[Run, ...]] = []
 
     @contextmanager
-    def session(self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0) -> Iterator[Session]:
+    def session(
+        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+    ) -> Iterator[Session]:
         yield FakeSession(self)
 
 

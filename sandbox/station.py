@@ -72,6 +72,7 @@ class Versions:
     numpy: str
     pytest: str
     hypothesis: str
+    libraries: dict[str, str]  # of the runtime
 
 
 class Station:
@@ -85,7 +86,7 @@ class Station:
         self._received: list[tuple[Header, bytes]] = []
         self.send("open", b"", uid_index=secrets.randbelow(UID_INDEXES))
         header, _ = self.receive("ready", time.monotonic() + start_seconds)
-        expect(header, sources=str, python=str, numpy=str, pytest=str, hypothesis=str)
+        expect(header, sources=str, python=str, numpy=str, pytest=str, hypothesis=str, libraries=dict)
         if header.pop("sources") != SOURCES:
             raise WireError("the sandbox was built from other sources than those that use it")
         self.versions = Versions(**header)

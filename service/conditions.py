@@ -5,6 +5,7 @@ worker that grades. (docs/decisions/0139)
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,7 +21,7 @@ COMPARED_WITH = ("numpy", "torch")  # packages of the worker's own that oracles 
 
 
 def digest(
-    environment: Environment,
+    environments: Sequence[Environment],
     course_digest: str,
     *,
     runtime: str = "",
@@ -28,9 +29,13 @@ def digest(
     limits: Limits = STANDING_LIMITS,
     graded_by: str = "",
 ) -> str:
-    """`graded_by` names the grader: without it, what runs here."""
+    """`environments`: of the runtimes a course uses, in order. `graded_by`: the grader; if empty, what runs here."""
     told = {
-        **{f"sandbox {name}": value for name, value in asdict(environment).items()},
+        **{
+            f"sandbox {number} {name}": value
+            for number, environment in enumerate(environments)
+            for name, value in asdict(environment).items()
+        },
         **{f"policy {name}": value for name, value in asdict(policy).items()},
         **{f"limit {name}": value for name, value in asdict(limits).items()},
         "course": course_digest,

@@ -16,6 +16,7 @@ from grader.unit import Course, Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
 from sandbox.kept import kept_in
 from sandbox.process import ProcessSandbox
+from sandbox.runtimes import PLAIN
 from service import conditions
 from service.admission import sized
 from service.settings import Settings
@@ -31,6 +32,7 @@ class SandboxGrading:
         self._oracle = OracleProcesses()
         self._memory = SuiteMemory() if settings.cache else None
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
+        self._runtimes = sorted({PLAIN, *(unit.runtime for unit in course.units.values())})
         self._course_digest = course.digest
         self.conditions = ""
         self._kept = ExitStack()
@@ -58,13 +60,15 @@ class SandboxGrading:
         """A new sandbox; a session in it shows that it works, and under what conditions it grades."""
         sandbox = _sandbox(self._settings)
         try:
-            with sandbox.session() as session:
-                environment = session.environment
+            environments = []
+            for runtime in self._runtimes:
+                with sandbox.session(runtime=runtime) as session:
+                    environments.append(session.environment)
         except BaseException:
             if isinstance(sandbox, DockerSandbox):
                 sandbox.close()
             raise
-        self.conditions = conditions.digest(environment, self._course_digest, runtime=self._settings.runtime)
+        self.conditions = conditions.digest(environments, self._course_digest, runtime=self._settings.runtime)
         return sandbox
 
     def grade(
@@ -121,5 +125,5 @@ def _sandbox(settings: Settings) -> DockerSandbox | ProcessSandbox:
         image=settings.image or IMAGE,
         jobs=settings.jobs,
         pool_size=settings.slots,
-        runtime=settings.runtime or None,
+        oci_runtime=settings.runtime or None,
     )

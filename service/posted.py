@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from grader.digest import digest_of
 from grader.errors import Rejected
 from grader.intake import take_in
-from grader.submission import Submission
+from grader.submission import Submission, Upload
 from grader.unit import Unit
 from service import wording
 from service.accounts import Account, Role
@@ -97,9 +97,19 @@ def one_field(form: Form, name: str, most_chars: int = NAME_CHARS) -> str:
     return value
 
 
+def _by_stem(unit: Unit, form: Form) -> Form:
+    """The form with the files of fields that are named by an alias under the name they stand for."""
+    files: dict[str, tuple[Upload, ...]] = {}
+    for name, uploads in form.files.items():
+        stem = unit.stem_of(name)
+        files[stem] = (*files.get(stem, ()), *uploads)
+    return Form(files, form.fields)
+
+
 def taken_in(unit: Unit, form: Form, curl: str) -> Submission:
     """The unit's files and the tests as intake accepts them; raises Problem 422, with the command that would do."""
     stems = [file.stem for file in unit.files]
+    form = _by_stem(unit, form)
     for name in (*stems, "tests"):
         if name in form.fields:
             raise Problem(422, "file_as_text", wording.file_as_text(name), curl=curl)

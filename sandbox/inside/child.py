@@ -192,6 +192,8 @@ def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = ()) -
     tempfile.tempdir = None
     random.seed(0)
     numpy.random.seed(0)
+    if torch := sys.modules.get("torch"):  # where the runtime has it
+        torch.manual_seed(0)
 
 
 KEPT_VARIABLES = (

@@ -5,7 +5,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
 (decision 0159). A container serves one submission, so for all other runs this process is the zygote (decision 0031).
 
     supervisor -> template                                      template -> supervisor
-                                                                ready {python, numpy, pytest, hypothesis}
+                                                                ready {python, numpy, ..., libraries}
     preload {} + package                                        preloaded {error}
     prepare {} + package of suites                              zygote {suite, slot} + socket, several; prepared {}
     run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
@@ -15,6 +15,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -40,7 +41,7 @@ from sandbox.inside.codes import Codes, Compiled, compile_ahead, in_fork
 from sandbox.inside.modules import MemoryFinder
 from sandbox.inside.pytest_session import PreparedSession
 from sandbox.inside.recorder import Place, Task
-from sandbox.inside.zygote import SuiteSource, collect
+from sandbox.inside.zygote import SuiteSource, address_space_bytes, collect
 from sandbox.wire import decode
 
 MESSAGE_BYTES = 1 << 16
@@ -53,9 +54,17 @@ WARMUP = Path(__file__).parent / "warmup" / "warmup_suite.py"
 class Forks:
     """What forks runs when it is told to, each with the session of its slot, and says how each left."""
 
-    def __init__(self, control: socket.socket, finder: MemoryFinder, prepared: Mapping[str, PreparedSession]) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        finder: MemoryFinder,
+        prepared: Mapping[str, PreparedSession],
+        reserved_bytes: int = 0,
+    ) -> None:
+        """`reserved_bytes`: of address space, taken by the runtime's libraries and not by what runs."""
         self._control = control
         self._finder = finder
+        self._reserved_bytes = reserved_bytes
         self._prepared = prepared
         self._running: dict[int, int] = {}  # pid -> seq
 
@@ -91,7 +100,8 @@ class Forks:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            run(Order(order["uid"], order["limits"], *fds), self._finder, self._prepared[order["slot"]])
+            limits = with_room(order["limits"], self._reserved_bytes)
+            run(Order(order["uid"], limits, *fds), self._finder, self._prepared[order["slot"]])
         self._running[pid] = order["seq"]
         self._tell("started", seq=order["seq"], pid=pid)
 
@@ -124,10 +134,13 @@ class Template(Forks):
 
     def serve(self) -> None:
         """Warm up, then follow orders until the supervisor is gone."""
+        before = address_space_bytes()
+        libraries = {name: str(importlib.import_module(name).__version__) for name in named_libraries()}
+        self._reserved_bytes = address_space_bytes() - before if libraries else 0
         warm_up(f"{self._slots[0]}/warmup")
         self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
         self._codes.install()
-        self._tell("ready", **versions())
+        self._tell("ready", **versions(), libraries=libraries)
         super().serve()
 
     def _follow(self, order: dict[str, Any], fds: Sequence[int]) -> None:
@@ -206,7 +219,7 @@ class Template(Forks):
             signal.set_wakeup_fd(-1)
             if collect(self._prepared[slot], self._codes, suite, compiled):
                 theirs.send(COLLECTED)
-                Forks(theirs, self._finder, {slot: self._prepared[slot]}).serve()
+                Forks(theirs, self._finder, {slot: self._prepared[slot]}, self._reserved_bytes).serve()
         except BaseException:
             traceback.print_exc()
         finally:
@@ -239,6 +252,15 @@ def warm_up(directory: str) -> None:
         raise RuntimeError(f"the warm-up suite ended with {status!r}")
     sys.path[:], sys.meta_path[:] = paths, finders
     del sys.modules[f"test_{WARMUP.stem}"]
+
+
+def named_libraries() -> list[str]:
+    """What the image, or who started this process, wants imported before anything is forked."""
+    return os.environ.get("AUTOGRADER_LIBRARIES", "").split()
+
+
+def with_room(limits: dict[str, Any], reserved_bytes: int) -> dict[str, Any]:
+    return {**limits, "memory_bytes": limits["memory_bytes"] + reserved_bytes}
 
 
 def versions() -> dict[str, str]:

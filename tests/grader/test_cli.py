@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from grader import cli
 from grader.cli import grade
 from grader.formats import Format
-from tests.grader.small_course import FILES, REFERENCE, write_course
+from tests.grader.small_course import FILES, MODULE, REFERENCE, write_course
 from tests.grader.small_oracle import LIVE
 
 SUITE = """\
@@ -137,6 +137,14 @@ def test_a_folder_that_is_no_course_is_a_mistake_of_usage(tmp_path: Path) -> Non
     for folder in (tmp_path, tmp_path / "nowhere"):
         result = run(folder, "Z1", "--tests", ".")
         assert (result.exit_code, "is no course tree" in result.stderr) == (2, True)
+
+
+def test_a_file_may_have_the_other_name_that_a_unit_gives_it(tmp_path: Path, sent: Path) -> None:
+    aliases = 'id = "Z1"\naliases = { "twofold.py" = "python/tinyllm/demo/double.py" }'
+    course = write_course(tmp_path / "named", {"course/modules/Z1.toml": MODULE.replace('id = "Z1"', aliases, 1)})
+    (sent / "double.py").rename(sent / "twofold.py")
+    result = run(course, "Z1", "--twofold", sent / "twofold.py", "--tests", sent / "tests")
+    assert result.exit_code == 0, result.output
 
 
 def test_a_file_given_twice_is_a_mistake_of_usage(course: Path, sent: Path) -> None:

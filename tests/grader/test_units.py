@@ -139,6 +139,17 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
     ),
     "missing companion": ({"tinyllm/demo/base.py": None}, "python/tinyllm/demo/base.py", 0, "cannot be read"),
     "unknown smoke test": (_replaced(TOML, '["test_twice"]', '["test_thrice"]'), "modules/Z1.toml", 12, "test_thrice"),
+    "unknown runtime": (
+        _replaced(TOML, 'id = "Z1"', 'id = "Z1"\nruntime = "fortran"'), "modules/Z1.toml", 2, "plain, torch",
+    ),
+    "alias of nothing": (
+        _replaced(TOML, 'id = "Z1"', 'id = "Z1"\naliases = { "other.py" = "python/a/b.py" }'),
+        "modules/Z1.toml", 0, "b.py",
+    ),
+    "alias that is a unit's file": (
+        _replaced(TOML, 'id = "Z1"', 'id = "Z1"\naliases = { "double.py" = "python/tinyllm/demo/double.py" }'),
+        "modules/Z1.toml", 0, "double.py",
+    ),
     "unknown required mutant": (_replaced(TOML, '["s01"]', '["s07"]'), "modules/Z1.toml", 23, "s07"),
     "missing manifest": ({MANIFEST: None}, "mutants/Z1/manifest.tsv", 0, "cannot be read"),
     "manifest without header": ({MANIFEST: ""}, "mutants/Z1/manifest.tsv", 1, "no header"),

@@ -283,6 +283,7 @@ FIELDS = {
     "environment.numpy": AS_IS,
     "environment.pytest": AS_IS,
     "environment.hypothesis": AS_IS,
+    "environment.libraries": AS_IS,
     "environment.grader": AS_IS,
     "environment.limits{}": AS_IS,
     "timing.queued": AS_IS,

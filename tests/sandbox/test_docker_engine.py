@@ -21,6 +21,7 @@ from sandbox import docker_engine
 from sandbox.docker_engine import IMAGE, DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
 from sandbox.errors import EngineUnavailable, ImageMissing
 from sandbox.records import EndingKind, ItemOutcome, Resource, Run, RunResult, Session
+from sandbox.runtimes import PLAIN
 from sandbox.wire import source_digest
 
 MakeRun = Callable[..., Run]
@@ -205,7 +206,7 @@ def test_memory_of_a_container_runs_out_only_for_who_takes_it(docker_sandbox: Do
 def test_without_files_of_the_cgroup_the_engine_tells_that_memory_ran_out(run_of: MakeRun) -> None:
     """As on an engine that shows a container other files, or none: its events are the same on all."""
     with DockerSandbox() as sandbox:
-        sandbox._options["host_config"]["tmpfs"]["/sys/fs/cgroup"] = "ro,size=4k"
+        sandbox._fleets[PLAIN].container["host_config"]["tmpfs"]["/sys/fs/cgroup"] = "ro,size=4k"
         looks = run_of("import os\ndef test_it(): assert not os.listdir('/sys/fs/cgroup')\n", id="looks")
         hog = run_of(HOG.replace("SECONDS", "1"), id="hog", wall_seconds=60.0)
         with sandbox.session() as session:
@@ -317,13 +318,13 @@ def test_two_versions_have_two_images(tmp_path: Path) -> None:
 @docker_only
 def test_a_runtime_the_engine_lacks_is_said_at_once(client: docker.DockerClient) -> None:
     with pytest.raises(EngineUnavailable, match=r"no runtime no-such-thing, only .*runc"):
-        DockerSandbox(client, runtime="no-such-thing")
+        DockerSandbox(client, oci_runtime="no-such-thing")
 
 
 @docker_only
 def test_the_runtime_is_the_one_asked_for(client: docker.DockerClient, run_of: MakeRun) -> None:
     before = containers(client)
-    with DockerSandbox(client, runtime="runc") as sandbox, sandbox.session() as session:
+    with DockerSandbox(client, oci_runtime="runc") as sandbox, sandbox.session() as session:
         (made,) = containers(client) - before
         assert client.api.inspect_container(made)["HostConfig"]["Runtime"] == "runc"
         assert passes(session.run([run_of("def test_it(): pass\n")])[0])

@@ -96,9 +96,9 @@ def test_old_images_go_but_not_the_current_one_nor_one_in_use_nor_a_young_one(
     current, used, old = (make_image(client, label, f"autograder-test-{name}") for name in ("current", "used", "old"))
     client.api.create_container(used, command="none", labels={label: "1"})
     assert ids(client, label) == {current, used, old}
-    assert remove_old_images(client, current, label=label) == []  # all are young
+    assert remove_old_images(client, {current}, label=label) == []  # all are young
     time.sleep(1.1)  # the engine counts whole seconds
-    assert remove_old_images(client, current, older_seconds=0, label=label) == [old]
+    assert remove_old_images(client, {current}, older_seconds=0, label=label) == [old]
     assert ids(client, label) == {current, used}
     assert client.images.get(used).tags
 

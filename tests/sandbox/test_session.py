@@ -60,7 +60,7 @@ class FakeLine:
         for header, _ in self._frames.feed(data):
             nonce = header["nonce"]
             if header["frame"] == "open":
-                versions = dict.fromkeys(("python", "numpy", "pytest", "hypothesis"), "1")
+                versions = dict.fromkeys(("python", "numpy", "pytest", "hypothesis"), "1") | {"libraries": {}}
                 self._answers.append(encode({"frame": "ready", "nonce": nonce, "sources": SOURCES, **versions}))
             else:
                 self._answers.append(self._answer(nonce, header["seq"]))

@@ -13,7 +13,7 @@ from service.settings import Settings
 from tests.service import samples
 
 HERE = Environment("docker", "sha256:1", "3.11.2", "2.4.0", "9.2.0", "6.150.0")
-USUAL = {"environment": HERE, "course_digest": "c", "graded_by": "g"}
+USUAL = {"environments": [HERE], "course_digest": "c", "graded_by": "g"}
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,10 @@ USUAL = {"environment": HERE, "course_digest": "c", "graded_by": "g"}
         {"policy": Policy(correct_runs_at_least=9)},
         {"limits": Limits(memory_bytes=2**30)},
         {"limits": Limits(cpu_seconds=19.0)},
+        {"environments": [HERE, replace(HERE, libraries={"torch": "2.13.0"})]},
+        {"environments": [replace(HERE, libraries={"torch": "2.13.0"})]},
         *(
-            {"environment": replace(HERE, **{name: value})}
+            {"environments": [replace(HERE, **{name: value})]}
             for name, value in {
                 "kind": "process",
                 "image_id": "sha256:2",
@@ -48,7 +50,7 @@ def test_the_digest_differs_with_everything_a_grade_depends_on(change):
 
 def test_no_part_of_the_environment_is_left_out():
     names = {field for field in Environment.__dataclass_fields__}
-    assert names == {"kind", "image_id", "python", "numpy", "pytest", "hypothesis", "isolated"}
+    assert names == {"kind", "image_id", "python", "numpy", "pytest", "hypothesis", "libraries", "isolated"}
 
 
 def test_a_changed_source_of_the_grader_is_another_grader(tmp_path, monkeypatch):

@@ -1,6 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from service import tables
+from grader.submission import Upload
+from service import posted, tables
+from service.problems import Problem
+from service.upload import Form
 from tests.service import samples
 
 PATH = "/v1/units/L0.0/submissions"
@@ -192,3 +197,16 @@ def test_the_same_bytes_are_stored_once(bench):
     bench.submitted("bob")
     assert len(bench.rows(tables.blobs)) == count == 2
     assert len(bench.rows(tables.files)) == 4
+
+
+def test_a_field_may_have_the_other_name_that_a_unit_gives_its_file():
+    unit = samples.course().units["L0.0"]
+    (path,) = [file.path for file in unit.files]
+    unit = replace(unit, aliases={"adapters.py": path})
+    tests = (Upload("test_a.py", samples.TESTS),)
+    taken = posted.taken_in(unit, Form({"adapters": (Upload("adapters.py", samples.SOURCE),), "tests": tests}, {}), "")
+    assert taken.files == {path: samples.SOURCE}
+    both = {"adapters": (Upload("a.py", b""),), "twice": (Upload("b.py", b""),), "tests": tests}
+    with pytest.raises(Problem) as refused:
+        posted.taken_in(unit, Form(both, {}), "")
+    assert refused.value.code == "repeated_field"
