@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from service import health
+from service.outbox import deliveries
 from service.runs import ALIVE_SECONDS
 from service.stats import BUCKETS, SERIES, Figures, Labels, Series
 from service.tables import results, runs, workers
@@ -27,6 +28,8 @@ class Stored:
     runs: Mapping[str, int] = field(default_factory=dict)
     verdicts: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, tuple[bool, Figures]] = field(default_factory=dict)
+    deliveries: Mapping[str, int] = field(default_factory=dict)
+    due_seconds: float = 0.0  # for how long the oldest delivery has been due
 
 
 def read(connection: sa.Connection, now: float) -> Stored:
@@ -37,6 +40,8 @@ def read(connection: sa.Connection, now: float) -> Stored:
         waiting=health.waiting(connection, now),
         runs={status: count for status, count in connection.execute(statuses)},
         verdicts={verdict: count for verdict, count in connection.execute(verdicts)},
+        deliveries={state.value: count for state, count in deliveries.counts(connection, deliveries.Filter()).items()},
+        due_seconds=deliveries.oldest_due(connection, now) or 0.0,
         workers={row.id: (row.ready, Figures.from_json(row.stats)) for row in connection.execute(alive)},
     )
 
@@ -73,6 +78,8 @@ def _of_database(stored: Stored) -> Iterator[Metric]:
     yield _gauge("queue_oldest_seconds", "For how long the oldest of them has.", {(): stored.waiting.oldest_seconds})
     yield _gauge("runs", "Runs stored, by status.", _rows(stored.runs), "status")
     yield _gauge("results", "Results stored, by verdict.", _rows(stored.verdicts), "verdict")
+    yield _gauge("deliveries", "Grades and callbacks told to others, by state.", _rows(stored.deliveries), "state")
+    yield _gauge("deliveries_due_seconds", "For how long the oldest of them has been due.", {(): stored.due_seconds})
     ready = sum(ready for ready, _ in stored.workers.values())
     states: dict[Labels, float] = {("ready",): float(ready), ("not_ready",): float(len(stored.workers) - ready)}
     yield _gauge("workers", "Workers that are alive.", states, "state")

@@ -39,6 +39,17 @@ def test_the_queue_its_age_and_what_ended_are_told(bench):
 
 
 @pytest.mark.both_databases
+def test_what_is_to_be_told_to_others_is_counted_and_how_long_it_has_been_due(bench):
+    bench.submitted("lms", student="ada", callback="https://lms.example/")
+    assert scraped(bench)["autograder_deliveries", ("state", "idle")] == 1
+    bench.graded()
+    bench.clock.now += 42
+    found = scraped(bench)
+    assert found["autograder_deliveries", ("state", "waiting")] == 1
+    assert found["autograder_deliveries_due_seconds",] == 42
+
+
+@pytest.mark.both_databases
 def test_a_workers_figures_come_by_its_beat_and_end_with_it(bench):
     worker = bench.worker(name="host-7")
     beat(worker)
