@@ -310,6 +310,11 @@ def note_resend(
     )
 
 
+def note_secret(connection: sa.Connection, *, who: Account, request_id: str, now: float) -> None:
+    """Write into the audit log that a token's secret was replaced."""
+    audit.record(connection, who=who, action="callback_secret.replace", object=who.id, request_id=request_id, now=now)
+
+
 def sweep(connection: sa.Connection, before: float) -> int:
     """Forget callbacks that ended before that time, UTC seconds."""
     over = (
