@@ -116,6 +116,7 @@ def result(report: Report, unit: Unit | None = None, tests: Sequence[File] = ())
             "verdict": report.verdict.value,
             "score": report.score,
             "mutationScore": None if part is None else part.score,
+            "gradeByHand": None if report.by_hand is None else report.by_hand.score,
         },
         files=_files(report, unit if unit is not None and _is_graded_one(unit, report) else None),
     )

@@ -160,6 +160,7 @@ class SubmissionRow(Answer):
     mutation_score: Share | None
     attempts: int = Field(description="times the grading of this submission was begun")
     quarantined: bool = Field(description="given up, because the grader died in every attempt: somebody should look")
+    by_hand: Share | None = Field(description="the student's grade for the unit as a teacher set it; null: not set")
     links: SubmissionLinks
 
 

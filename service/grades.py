@@ -1,7 +1,7 @@
 """A class's or a student's submissions go in; the grade of each student, after what lateness costs, comes out.
 
 The run that counts gives a submission's score, a run that failed on our side never does; deadlines change no report,
-only what is computed here. (docs/decisions/0126, 0129)
+only what is computed here. A grade that was set by hand stands above all that. (docs/decisions/0126, 0129, 0199)
 """
 
 from collections import defaultdict
@@ -12,15 +12,17 @@ from enum import StrEnum
 import sqlalchemy as sa
 
 from grader.report import Verdict
-from service import offerings
+from service import offerings, overrides
 from service.deadlines import Lateness, lateness
 from service.offerings import Assignment, Counts, Extension
+from service.overrides import Override
 from service.runs import Status
+from service.tables import overrides as override_rows
 from service.tables import results, runs, submissions
 
 
 class View(StrEnum):
-    """Which of a student's submissions is the grade; the last one leaves out what regrades have changed since."""
+    """Which of a student's submissions is the grade; the last one leaves out what regrades and hands have changed."""
 
     BEST = "best"
     LATEST = "latest"
@@ -50,7 +52,7 @@ class Graded:
 
 @dataclass(frozen=True)
 class Grade:
-    """A student's grade for a unit; `graded` None while no submission has a report."""
+    """A student's grade for a unit; `graded` None while no submission has a report. What is set by hand counts."""
 
     student: str
     unit: str
@@ -58,12 +60,26 @@ class Grade:
     graded: Graded | None
     attempts_used: int
     pending: int  # submissions that wait or are being graded
+    by_hand: Override | None = None
+
+    @property
+    def final_score(self) -> float | None:
+        """0 to 1; None: there is no grade yet."""
+        if self.by_hand is not None:
+            return self.by_hand.score
+        return self.graded.final_score if self.graded is not None else None
 
 
 def grade(
-    student: str, unit: str, sent: Sequence[Sent], asked: Assignment, granted: Extension | None, by: Counts
+    student: str,
+    unit: str,
+    sent: Sequence[Sent],
+    asked: Assignment,
+    granted: Extension | None,
+    by: Counts,
+    by_hand: Override | None = None,
 ) -> Grade:
-    """The grade that a student's submissions of a unit come to."""
+    """The grade that a student's submissions of a unit come to, with what was set by hand."""
     due_at = offerings.times_for(asked, granted).due_at
     found = []
     for each in sent:
@@ -78,6 +94,7 @@ def grade(
         graded=_chosen(found, by) if found else None,
         attempts_used=sum(each.counted and each.status not in (Status.CANCELLED, Status.ERROR) for each in sent),
         pending=sum(not each.status.ended for each in sent),
+        by_hand=by_hand,
     )
 
 
@@ -93,30 +110,55 @@ def of_class(
 ) -> tuple[list[Grade], str | None]:
     """Up to `limit` students' grades by name, and the last name if there are more. `view` None: as the course says."""
     there = [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student.is_not(None)]
-    if after is not None:
-        there.append(submissions.c.student > after)
-    names = sa.select(submissions.c.student).where(*there).distinct().order_by(submissions.c.student).limit(limit + 1)
-    students = list(connection.execute(names).scalars())
+    by_hand = overrides.of_unit(connection, course, unit) if view is not View.AS_SUBMITTED else {}
+    students = _names(connection, course, unit, view, after, limit + 1)
     if not students:
         return [], None
     page = students[:limit]
-    sent = _sent(connection, [*there, submissions.c.student <= page[-1]], view, submissions.c.student)
+    these = [*there, submissions.c.student >= page[0], submissions.c.student <= page[-1]]
+    sent = _sent(connection, these, view, submissions.c.student)
     asked = offerings.assignment(connection, course, unit) or Assignment()
     granted = {each.student: each for each in offerings.extensions(connection, course, unit)}
     by = _by(view, asked)
-    grades = [grade(student, unit, sent[student], asked, granted.get(student), by) for student in page]
+    grades = [
+        grade(student, unit, sent.get(student, []), asked, granted.get(student), by, by_hand.get(student))
+        for student in page
+    ]
     return grades, page[-1] if len(students) > limit else None
 
 
+def _names(
+    connection: sa.Connection, course: str, unit: str, view: View | None, after: str | None, limit: int
+) -> list[str]:
+    """Those who have sent something or whose grade was set, in the database's order."""
+    tables = (submissions, override_rows) if view is not View.AS_SUBMITTED else (submissions,)
+    asked = []
+    for table in tables:
+        name = table.c.student
+        there = [table.c.course == course, table.c.unit == unit, name.is_not(None)]
+        asked.append(sa.select(name.label("student")).where(*there, *([name > after] if after is not None else [])))
+    names = sa.union(*asked).subquery()
+    return list(connection.execute(sa.select(names.c.student).order_by(names.c.student).limit(limit)).scalars())
+
+
 def of_student(connection: sa.Connection, course: str, student: str, view: View | None) -> list[Grade]:
-    """A student's grades in a course, by unit, for the units of which there is a submission."""
+    """A student's grades in a course, by unit, for the units of which there is a submission or a grade set by hand."""
     mine = [submissions.c.course == course, submissions.c.student == student]
     sent = _sent(connection, mine, view, submissions.c.unit)
+    by_hand = overrides.of_student(connection, course, student) if view is not View.AS_SUBMITTED else {}
     asked = offerings.assignments(connection, course)
     granted = offerings.extensions_of(connection, course, student)
     return [
-        grade(student, unit, sent[unit], a := asked.get(unit, Assignment()), granted.get(unit), _by(view, a))
-        for unit in sorted(sent)
+        grade(
+            student,
+            unit,
+            sent.get(unit, []),
+            a := asked.get(unit, Assignment()),
+            granted.get(unit),
+            _by(view, a),
+            by_hand.get(unit),
+        )
+        for unit in sorted({*sent, *by_hand})
     ]
 
 

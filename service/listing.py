@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from grader.report import Outcome, Verdict
 from service import answers
 from service.runs import Status
-from service.tables import outcomes, results, runs, submissions
+from service.tables import outcomes, overrides, results, runs, submissions
 
 K = TypeVar("K")
 
@@ -45,6 +45,9 @@ class BadCursor(ValueError):
 
 
 _JOINED = submissions.join(runs, runs.c.id == submissions.c.run).outerjoin(results, results.c.run == runs.c.id)
+_BY_HAND = sa.and_(
+    *(overrides.c[name] == submissions.c[name] for name in ("course", "unit", "student")),
+)
 # Submissions without a score sort below every score, on both databases alike.
 _SCORE = sa.func.coalesce(results.c.score, -1.0)
 
@@ -77,9 +80,10 @@ def page(
             results.c.verdict,
             results.c.score,
             results.c.mutation_score,
+            overrides.c.score.label("by_hand"),
             key.label("key"),
         )
-        .select_from(_JOINED)
+        .select_from(_JOINED.outerjoin(overrides, _BY_HAND))
         .where(*_where(wanted))
     )
     if cursor is not None:
@@ -101,6 +105,7 @@ def page(
             mutation_score=row.mutation_score,
             attempts=row.attempts,
             quarantined=row.quarantined,
+            by_hand=row.by_hand,
             links=answers.links_of(row.id),
         )
         for row in rows[:limit]

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from service import grades
 from service.answers import moment
 from service.grades import Grade
-from service.tables import submissions
+from service.tables import overrides, submissions
 
 COLUMNS = (
     "student",
@@ -22,6 +22,8 @@ COLUMNS = (
     "late_seconds",
     "penalty",
     "final_score",
+    "by_hand",
+    "by_hand_reason",
     "attempts_used",
     "pending",
 )
@@ -46,8 +48,8 @@ def as_text(text: str) -> str:
 
 
 def _all(connection: sa.Connection, course: str) -> Iterator[Grade]:
-    units = sa.select(submissions.c.unit).where(submissions.c.course == course).distinct()
-    for unit in connection.execute(units.order_by(submissions.c.unit)).scalars().all():
+    of = [sa.select(table.c.unit).where(table.c.course == course) for table in (submissions, overrides)]
+    for unit in sorted(connection.execute(sa.union(*of)).scalars().all()):
         last: str | None = None
         while True:
             found, last = grades.of_class(connection, course, unit, None, last, STUDENTS_AT_A_TIME)
@@ -61,6 +63,7 @@ def _row(grade: Grade) -> dict[str, object]:
         "student": as_text(grade.student),
         "unit": as_text(grade.unit),
         "due_at": moment(grade.due_at).isoformat() if grade.due_at is not None else None,
+        "final_score": grade.final_score,
         "attempts_used": grade.attempts_used,
         "pending": grade.pending,
     }
@@ -73,6 +76,7 @@ def _row(grade: Grade) -> dict[str, object]:
             "score": sent.score,
             "late_seconds": late.seconds,
             "penalty": late.penalty,
-            "final_score": grade.graded.final_score,
         }
+    if grade.by_hand is not None:
+        row |= {"by_hand": grade.by_hand.score, "by_hand_reason": as_text(grade.by_hand.reason)}
     return row

@@ -35,6 +35,7 @@ from service.tables import (
     invitations,
     members,
     outcomes,
+    overrides,
     results,
     sessions,
     submissions,
@@ -46,7 +47,7 @@ from service.tables import runs as run_rows
 POLL_SECONDS = 0.25
 BLOBS_AT_A_TIME = 500
 
-_FREE_TEXT = (tokens.c.label, extensions.c.reason, run_rows.c.reason)
+_FREE_TEXT = (tokens.c.label, extensions.c.reason, overrides.c.reason, run_rows.c.reason)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def is_known(connection: sa.Connection, student: str) -> bool:
     """Whether anything stored names the student."""
     if "\0" in student:  # PostgreSQL refuses to compare it
         return False
-    named = (submissions, tokens, users, extensions, hints, deliveries, audit_rows)
+    named = (submissions, tokens, users, extensions, overrides, hints, deliveries, audit_rows)
     columns = [table.c.student for table in named]
     return any(
         connection.execute(sa.select(column).where(column == student).limit(1)).first() is not None
@@ -95,6 +96,9 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             ),
             "extensions": _dicts(
                 connection, sa.select(extensions).where(extensions.c.student == student), without=("token",)
+            ),
+            "overrides": _dicts(
+                connection, sa.select(overrides).where(overrides.c.student == student), without=("token",)
             ),
             "hints": _dicts(
                 connection,
@@ -247,6 +251,7 @@ def _erase_rows(connection: sa.Connection, student: str) -> tuple[str, dict[str,
     # Runs, results, outcomes, files and cache entries go with their submission.
     connection.execute(submissions.delete().where(submissions.c.student == student))
     connection.execute(extensions.delete().where(extensions.c.student == student))
+    connection.execute(overrides.delete().where(overrides.c.student == student))
     connection.execute(hints.delete().where(hints.c.student == student))  # whoever unlocks holds the submission
     for table in (sessions, invitations, members):
         connection.execute(table.delete().where(table.c.user.in_(_user_of(student))))

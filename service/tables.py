@@ -10,6 +10,7 @@ ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the servic
 ag_users        people who sign in, each with an account of their own; ag_members the part each has in which course
 ag_sessions     who is signed in; ag_invitations links with which a password is set; ag_guesses failed sign-ins
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
+ag_overrides    a student's grade for a unit, set by hand
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
 ag_deliveries   whom a grade, or the end of a submission, is told, and how far that is; ag_targets who tells them
@@ -95,6 +96,20 @@ extensions = Table(
     Column("created_at", Double, nullable=False),
     PrimaryKeyConstraint("course", "unit", "student"),
 )
+
+overrides = Table(
+    "ag_overrides",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    Column("score", Double, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("token", String(32), nullable=False),  # who set it
+    Column("set_at", Double, nullable=False),
+    PrimaryKeyConstraint("course", "unit", "student"),
+)
+Index("ix_ag_overrides_student", overrides.c.student)
 
 tokens = Table(
     "ag_tokens",

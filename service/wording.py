@@ -56,6 +56,7 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
     )
 
 
+OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."
 
 

@@ -16,6 +16,7 @@ from service.database import reading
 from service.dependencies import Caller, Served, Wanted, asked
 from service.grades import Grade, View
 from service.offerings import Offering
+from service.overrides import Override
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
@@ -29,6 +30,16 @@ Viewed = Annotated[
     Query(description="which submission counts; without it, as the course says. as_submitted: before any regrade"),
 ]
 Name = Annotated[str | None, Query(max_length=NAME_CHARS, pattern=STORABLE)]
+
+
+class ByHandAnswer(BaseModel):
+    """A grade that a teacher has set: it counts, whatever is submitted or regraded."""
+
+    model_config = ConfigDict(frozen=True)
+
+    score: Share
+    reason: str
+    set_at: datetime
 
 
 class GradeAnswer(BaseModel):
@@ -45,7 +56,10 @@ class GradeAnswer(BaseModel):
     score: Share | None = Field(description="of the report; null where it has none")
     late_seconds: float | None
     penalty: Share | None = Field(description="the share of the score lost for being late")
-    final_score: Share | None
+    final_score: Share | None = Field(
+        description="what is left of the score after the penalty, or what was set by hand"
+    )
+    by_hand: ByHandAnswer | None = Field(description="null: nothing was set by hand")
     attempts_used: int
     pending: int = Field(description="submissions that wait or are being graded")
 
@@ -134,7 +148,12 @@ def _shown(found: Grade, course: Offering) -> GradeAnswer:
         score=graded.sent.score if graded else None,
         late_seconds=round(graded.late.seconds, 3) if graded else None,
         penalty=round(graded.late.penalty, 6) if graded else None,
-        final_score=round(graded.final_score, 6) if graded else None,
+        final_score=round(found.final_score, 6) if found.final_score is not None else None,
+        by_hand=_shown_by_hand(found.by_hand, course) if found.by_hand is not None else None,
         attempts_used=found.attempts_used,
         pending=found.pending,
     )
+
+
+def _shown_by_hand(found: Override, course: Offering) -> ByHandAnswer:
+    return ByHandAnswer(score=found.score, reason=found.reason, set_at=walltime.show(found.set_at, course.timezone))

@@ -12,7 +12,7 @@ from grader.gradescope import MOST_POINTS, POINTS, Results
 from grader.report import Report
 from grader.stryker import MutationTestResult
 from grader.views import ROLES_THAT_SEE_ALL, for_role
-from service import answers, feedback, limits, places, runs, submissions, wording
+from service import answers, feedback, limits, overrides, places, runs, submissions, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import Actor, RequestId, Served, Service, Viewer, Visible
@@ -152,6 +152,8 @@ def run_report_answer(
     with reading(service.engine) as connection:
         run = _run(connection, run_id)
         found = runs.report(connection, run_id)
+        if found is not None:
+            found = overrides.marked(connection, found, stored)
         with_tests = form.format is Format.STRYKER and (staff or account.student == stored.student)
         tests = submissions.load(connection, stored).tests if with_tests and found is not None else ()
         told = feedback.of(connection, stored, service.clock(), reader.moment)

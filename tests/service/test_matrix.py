@@ -68,6 +68,8 @@ STAFF = ("grader", "teacher", "admin")
 HINT = {"mutant": "m01", "number": "1"}
 UNIT = "/v1/courses/{course}/units/{unit}"
 ONE = UNIT + "/extensions/{student}"
+BY_HAND = UNIT + "/overrides/{student}"
+OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
 SUBMISSION = "/v1/submissions/{submission_id}"
 HINTS = SUBMISSION + "/hints"
 
@@ -120,6 +122,10 @@ TABLE = {
     ("GET", ONE): staff(first=("PUT", ONE, {"json": EXTENSION})),
     ("PUT", ONE): staff(send={"json": EXTENSION}),
     ("DELETE", ONE): staff(good={204}, first=("PUT", ONE, {"json": EXTENSION})),
+    ("GET", UNIT + "/overrides"): staff(),
+    ("GET", BY_HAND): staff(first=("PUT", BY_HAND, {"json": OVERRIDE})),
+    ("PUT", BY_HAND): staff(send={"json": OVERRIDE}),
+    ("DELETE", BY_HAND): staff(good={204}, first=("PUT", BY_HAND, {"json": OVERRIDE})),
     ("GET", "/v1/students/{student}"): admin(),
     ("DELETE", "/v1/students/{student}"): admin(),
     ("GET", "/v1/audit"): staff(),
