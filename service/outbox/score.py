@@ -24,16 +24,16 @@ def content(grade: Grade | None, failed: bool, told: Content) -> Content | None:
 
     `failed`: the last submission failed on our side. Times are UTC seconds.
     """
-    if grade is not None and grade.graded is not None:
-        sent = grade.graded.sent
+    if grade is not None and grade.final_score is not None:
+        sent = grade.graded.sent if grade.graded is not None else None
         return {
-            "activity": COMPLETED if sent.verdict is Verdict.PASS else SUBMITTED,
+            "activity": COMPLETED if sent is None or sent.verdict is Verdict.PASS else SUBMITTED,
             "grading": GRADED,
-            "given": round(grade.graded.final_score * MAXIMUM, 4),
+            "given": round(grade.final_score * MAXIMUM, 4),
             "maximum": MAXIMUM,
             "comment": wording.comment(grade),
-            "submitted_at": sent.received_at,
-            "submission": sent.id,
+            "submitted_at": sent.received_at if sent is not None else grade.by_hand.set_at if grade.by_hand else None,
+            "submission": sent.id if sent is not None else None,
         }
     if told.get("grading") == GRADED:  # what it came from is no longer kept here
         return None

@@ -55,17 +55,19 @@ def content(ended: Ended, grade: Grade | None) -> Content:
 
 
 def _grade(grade: Grade | None) -> Mapping[str, Any] | None:
-    if grade is None or grade.graded is None:
+    if grade is None or grade.final_score is None:
         return None
-    sent, late = grade.graded.sent, grade.graded.late
+    graded, by_hand = grade.graded, grade.by_hand
+    sent = graded.sent if graded is not None else None
     return {
-        "submission": sent.id,
-        "received_at": moment(sent.received_at),
-        "verdict": sent.verdict.value if sent.verdict is not None else None,
-        "score": sent.score,
-        "late_seconds": round(late.seconds, 3),
-        "penalty": round(late.penalty, 6),
-        "final_score": round(grade.graded.final_score, 6),
+        "submission": sent.id if sent is not None else None,
+        "received_at": moment(sent.received_at) if sent is not None else None,
+        "verdict": sent.verdict.value if sent is not None and sent.verdict is not None else None,
+        "score": sent.score if sent is not None else None,
+        "late_seconds": round(graded.late.seconds, 3) if graded is not None else None,
+        "penalty": round(graded.late.penalty, 6) if graded is not None else None,
+        "final_score": round(grade.final_score, 6),
+        "by_hand": {"score": by_hand.score, "reason": by_hand.reason} if by_hand is not None else None,
         "attempts_used": grade.attempts_used,
         "pending": grade.pending,
     }

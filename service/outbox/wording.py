@@ -54,8 +54,11 @@ GRADING_FAILED = "The grading failed on our side. Nothing is lost; the course st
 
 
 def comment(grade: Grade) -> str:
-    """What stands beside a score: whether it passes, and what lateness cost."""
-    assert grade.graded is not None
+    """What stands beside a score: whether it passes, and what lateness cost; or why it was set by hand."""
+    if grade.by_hand is not None:
+        return f"Set by hand: {grade.by_hand.reason}"
+    if grade.graded is None:
+        return ""
     said = {
         Verdict.PASS: "Passed.",
         Verdict.FAIL: "Not passed yet; the report says what to do next.",

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from service import offerings, overrides, walltime, wording
 from service.answers import Share
 from service.database import reading, writing
-from service.dependencies import RequestId, Served, Teacher, Wanted
+from service.dependencies import ClassEditor, ClassReader, CourseId, RequestId, Served, Wanted
 from service.offerings import By, Offering
 from service.overrides import Override
 from service.problems import Problem, documented
-from service.routes.offerings import UNIT, CourseId, Student
+from service.routes.offerings import UNIT, Student
 
 router = APIRouter(tags=["grades"])
 
@@ -51,7 +51,7 @@ class OverrideList(BaseModel):
 
 
 @router.get(OVERRIDES, summary="Every grade set by hand for a unit", responses=documented(401, 403, 404, 422))
-def all_of_unit(account: Teacher, course: CourseId, unit: Wanted, service: Served) -> OverrideList:
+def all_of_unit(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> OverrideList:
     with reading(service.engine) as connection:
         offering = _course(connection, course)
         found = overrides.of_unit(connection, course, unit.id)
@@ -59,7 +59,7 @@ def all_of_unit(account: Teacher, course: CourseId, unit: Wanted, service: Serve
 
 
 @router.get(OVERRIDE, summary="The grade set by hand for a student", responses=documented(401, 403, 404, 422))
-def one(account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served) -> OverrideAnswer:
+def one(account: ClassReader, course: CourseId, unit: Wanted, student: Student, service: Served) -> OverrideAnswer:
     with reading(service.engine) as connection:
         offering = _course(connection, course)
         found = overrides.find(connection, course, unit.id, student)
@@ -70,7 +70,7 @@ def one(account: Teacher, course: CourseId, unit: Wanted, student: Student, serv
 
 @router.put(OVERRIDE, summary="Set a student's grade by hand", responses=documented(401, 403, 404, 422))
 def put(
-    account: Teacher,
+    account: ClassEditor,
     course: CourseId,
     unit: Wanted,
     student: Student,
@@ -94,7 +94,7 @@ def put(
     responses=documented(401, 403, 404, 422),
 )
 def withdraw(
-    account: Teacher, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
+    account: ClassEditor, course: CourseId, unit: Wanted, student: Student, service: Served, request_id: RequestId
 ) -> Response:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:

@@ -6,8 +6,9 @@ import pytest
 
 from grader.formats import Format
 from grader.report import Verdict
-from service import database, spreadsheet, tables
+from service import database, grades, spreadsheet, tables
 from service.grades import View
+from service.outbox import score
 from service.worker import FakeGrading
 from tests.service import samples
 
@@ -154,3 +155,16 @@ def test_it_goes_with_the_student_and_is_in_the_export(bench, put):
     assert bench.client.request("DELETE", "/v1/students/ada", headers=bench.auth("admin")).status_code == 200
     [left] = bench.rows(tables.overrides)
     assert left.student == "bob" and "ada" not in left.reason
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_platforms_are_told_the_grade_set_and_why(bench, put, sent):
+    if sent:
+        bench.submitted("ada")
+        bench.graded(bench.worker(scores(0.5)))
+    put()
+    with database.reading(bench.engine) as connection:
+        [grade] = grades.of_student(connection, "default", "ada", None)
+    told = score.content(grade, False, {})
+    assert (told["given"], told["grading"]) == (90.0, "FullyGraded")
+    assert REASON in told["comment"] and told["submitted_at"] is not None
