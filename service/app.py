@@ -19,6 +19,8 @@ from service import logs, pages, pressure, problems, routes, views, wording
 from service.database import AWAY
 from service.dependencies import Service
 from service.events import STREAM, Hub
+from service.lti import routes as lti_routes
+from service.lti.frames import Frames
 from service.people import courses as courses_pages
 from service.people import pages as people_pages
 from service.pressure import of_database
@@ -65,8 +67,10 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in (pages.router, people_pages.router, courses_pages.router):
         app.include_router(router)
+    app.include_router(lti_routes.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
+    app.add_middleware(Frames, engine=service.engine)
     app.add_middleware(Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips)
     return app
 

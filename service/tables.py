@@ -14,6 +14,8 @@ ag_overrides    a student's grade for a unit, set by hand
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
 ag_deliveries   whom a grade, or the end of a submission, is told, and how far that is; ag_targets who tells them
+ag_lti_*        learning platforms: platforms, deployments and keys; logins, tickets and invitations that wait for their
+                next step; contexts, links and people: which course, unit and user of ours a platform's ids stand for
 ag_audit        who did what, never changed but for a student's name when that is erased
 
 Times are UTC seconds since 1970 (float): both databases store, compare and index them alike.
@@ -32,6 +34,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     false,
     true,
 )
@@ -405,3 +408,118 @@ audit = Table(
 )
 Index("ix_ag_audit_student", audit.c.student)
 Index("ix_ag_audit_at", audit.c.at)
+
+lti_platforms = Table(
+    "ag_lti_platforms",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("issuer", String(255), nullable=False),
+    Column("client_id", String(255), nullable=False),
+    Column("auth_login_url", Text, nullable=False),  # where a browser is sent to be known
+    Column("auth_token_url", Text, nullable=False),  # where we ask for tokens of its services
+    Column("key_set_url", Text, nullable=False),
+    Column("audience", Text, nullable=False),  # of our token requests; empty: auth_token_url
+    Column("frame_origin", Text, nullable=False),  # whose pages may show ours in a frame; empty: nobody's
+    Column("created_at", Double, nullable=False),
+    Column("retired_at", Double),
+    Column("key_set", Text),  # JSON: as it was fetched last
+    Column("key_set_at", Double),
+    UniqueConstraint("issuer", "client_id"),
+)
+
+lti_deployments = Table(
+    "ag_lti_deployments",
+    metadata,
+    Column("platform", String(32), ForeignKey("ag_lti_platforms.id"), nullable=False),
+    Column("deployment", String(255), nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("allowed_at", Double),  # null: it knocked, and nobody has let it in
+    PrimaryKeyConstraint("platform", "deployment"),
+)
+
+lti_logins = Table(
+    "ag_lti_logins",
+    metadata,
+    Column("state", String(64), primary_key=True),  # digests: the values themselves are in the browser
+    Column("browser", String(64), nullable=False),
+    Column("nonce", String(64), nullable=False),
+    Column("platform", String(32), ForeignKey("ag_lti_platforms.id"), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("used_at", Double),
+)
+Index("ix_ag_lti_logins_created", lti_logins.c.created_at)
+
+lti_contexts = Table(
+    "ag_lti_contexts",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("platform", String(32), ForeignKey("ag_lti_platforms.id"), nullable=False),
+    Column("deployment", String(255), nullable=False),
+    Column("context", String(255), nullable=False),  # the platform's id of its course
+    Column("title", Text, nullable=False),
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("memberships_url", Text, nullable=False),  # empty: the platform offers none
+    Column("line_items_url", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("synced_at", Double),  # when its members were last read
+    UniqueConstraint("platform", "deployment", "context"),
+)
+Index("ix_ag_lti_contexts_course", lti_contexts.c.course)
+
+lti_links = Table(
+    "ag_lti_links",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("context", String(32), ForeignKey("ag_lti_contexts.id", ondelete="CASCADE"), nullable=False),
+    Column("resource_link", String(255), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("line_item_url", Text, nullable=False),  # empty: nothing to send a score to
+    Column("created_at", Double, nullable=False),
+    UniqueConstraint("context", "resource_link"),
+)
+Index("ix_ag_lti_links_unit", lti_links.c.context, lti_links.c.unit)
+
+lti_people = Table(
+    "ag_lti_people",
+    metadata,
+    Column("platform", String(32), ForeignKey("ag_lti_platforms.id"), nullable=False),
+    Column("subject", String(255), nullable=False),  # the platform's id of a person
+    Column("user", String(32), ForeignKey("ag_users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Double, nullable=False),
+    PrimaryKeyConstraint("platform", "subject"),
+)
+Index("ix_ag_lti_people_user", lti_people.c.user)
+
+lti_keys = Table(
+    "ag_lti_keys",
+    metadata,
+    Column("id", String(64), primary_key=True),  # the kid
+    Column("private_key", Text, nullable=False),  # PEM
+    Column("created_at", Double, nullable=False),
+    Column("signs_from", Double, nullable=False),  # later than it is published, so that platforms know it by then
+    Column("withdrawn_at", Double),  # not published from then on
+)
+
+lti_invitations = Table(
+    "ag_lti_invitations",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("token", String(32), nullable=False),  # who made it
+    Column(
+        "course", String(64), ForeignKey("ag_courses.id")
+    ),  # which a platform's course may be connected to; null: it invites a platform to register
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("used_at", Double),
+)
+
+lti_tickets = Table(
+    "ag_lti_tickets",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("user", String(32), ForeignKey("ag_users.id", ondelete="CASCADE"), nullable=False),
+    Column("launch", Text, nullable=False),  # JSON: what is to be decided on
+    Column("created_at", Double, nullable=False),
+)
+Index("ix_ag_lti_tickets_user", lti_tickets.c.user)

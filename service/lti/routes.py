@@ -1,0 +1,322 @@
+"""What platforms ask of us, and the browsers that they send: our keys, the start of a login, a launch, and what a
+teacher is asked before an activity can be used.
+
+A login is begun once the browser has shown that it keeps a cookie for us; one that does not, inside a frame, is asked
+to go on in a window of its own. The platform is not asked before: some answer a login once only. (docs/decisions/0192)
+"""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import urlencode
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from service import links, offerings, outbox, views
+from service.accounts import Account, Role
+from service.database import reading, writing
+from service.dependencies import RequestId, Served, Service
+from service.lti import (
+    deep_linking,
+    invitations,
+    keys,
+    logins,
+    messages,
+    people,
+    placements,
+    platforms,
+    tickets,
+    wording,
+)
+from service.lti.messages import Kind, Launch, Refused
+from service.lti.placements import Context
+from service.lti.speaking import Away, Session
+from service.offerings import By, Offering
+from service.people import pages as people_pages
+from service.people import sessions
+from service.people.users import User
+from service.people.visitors import Visitor
+from service.problems import Problem
+from service.views import Posted, SignedIn, text
+
+log = logging.getLogger(__name__)
+
+router = APIRouter(include_in_schema=False)
+
+LAUNCH = "/lti/launch"
+BROWSER = "ag_lti"  # the cookie by which a browser is known between login and launch
+LOGIN_FIELDS = ("iss", "login_hint", "target_link_uri", "lti_message_hint", "client_id", "lti_deployment_id")
+FIELD_CHARS = 8_000
+POINTS = 100.0  # of the grade columns we ask for; a score is scaled to any
+KEY_SET_SECONDS = 3_600
+NEW_COURSE, BY_CODE = "new", "code"  # what a teacher may choose, besides a course of their own
+
+TicketId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+
+
+def base_url(request: Request) -> str:
+    """Where this service is, as the client of the request reaches it."""
+    return str(request.base_url).rstrip("/")
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/lti/jwks")
+def jwks(service: Served) -> Response:
+    """The public halves of the keys we sign with, for anybody."""
+    now = service.clock()
+    with reading(service.engine) as connection:
+        found = keys.published(connection, now)
+    if not found:
+        with writing(service.engine) as connection:
+            found = [keys.signing(connection, now)]
+    return JSONResponse(keys.key_set(found), headers={"Cache-Control": f"public, max-age={KEY_SET_SECONDS}"})
+
+
+# -- login -----------------------------------------------------------------------------------------------------------
+
+
+@router.post("/lti/login")
+def posted_login(request: Request, form: Posted) -> Response:
+    """A platform may begin a login either way; browsers keep our cookie by the same way."""
+    return _with_cookie(request, {name: text(form, name) for name in LOGIN_FIELDS})
+
+
+@router.get("/lti/login")
+def login(request: Request, service: Served) -> Response:
+    said = {name: request.query_params.get(name, "") for name in LOGIN_FIELDS}
+    browser = sessions.cookie(request, BROWSER)
+    if browser is None:
+        if "kept" not in request.query_params:
+            return _with_cookie(request, said)
+        again = f"{links.to('/lti/login')}?{urlencode(_sent(said))}"
+        return views.page(request, service, "lti/new_window.html", again=again, why=wording.NO_COOKIES)
+    if not said["iss"] or not said["login_hint"] or any(len(value) > FIELD_CHARS for value in said.values()):
+        raise Problem(400, "lti_login_incomplete", wording.LOGIN_INCOMPLETE)
+    with writing(service.engine) as connection:
+        platform = platforms.named_by_login(connection, said["iss"], said["client_id"])
+        if platform is None:
+            raise Problem(404, "lti_platform_unknown", wording.LOGIN_UNKNOWN)
+        asked = logins.begin(
+            connection,
+            platform,
+            browser=browser,
+            login_hint=said["login_hint"],
+            message_hint=said["lti_message_hint"],
+            back=base_url(request) + LAUNCH,
+            now=service.clock(),
+        )
+    return RedirectResponse(asked, 302)
+
+
+def _with_cookie(request: Request, said: Mapping[str, str]) -> Response:
+    answer = RedirectResponse(f"{links.to('/lti/login')}?{urlencode({**_sent(said), 'kept': '1'})}", 303)
+    secret = sessions.cookie(request, BROWSER) or secrets.token_urlsafe(32)
+    sessions.set_cookie(request, answer, secret, BROWSER, same_site="None")
+    return answer
+
+
+def _sent(said: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in said.items() if value}
+
+
+# -- launch ----------------------------------------------------------------------------------------------------------
+
+
+@router.post(LAUNCH)
+def launch(request: Request, service: Served, form: Posted, request_id: RequestId) -> Response:
+    """Whoever the platform sends is signed in, and shown what they came for."""
+    try:
+        if form.get("error"):
+            raise Refused(wording.CANCELLED, f"the platform says {text(form, 'error')[:200]}")
+        found = messages.verified(
+            service.engine,
+            Session(),
+            state=text(form, "state"),
+            browser=sessions.cookie(request, BROWSER) or "",
+            id_token=text(form, "id_token"),
+            now=service.clock(),
+        )
+        return _settled(request, service, found, request_id)
+    except Refused as error:
+        log.warning("launch refused: %s", error.reason)
+        raise Problem(error.status, "lti_launch_refused", str(error)) from error
+    except Away as error:
+        log.warning("launch not checked: %s", error)
+        headers = {"Retry-After": "60"}
+        raise Problem(503, "lti_platform_away", wording.KEYS_AWAY, headers=headers) from error
+
+
+def _settled(request: Request, service: Service, found: Launch, request_id: str) -> Response:
+    if found.role is None:
+        raise Refused(wording.ROLE_UNKNOWN, status=403)
+    if not found.context:
+        raise Refused(wording.CONTEXT_MISSING, status=400)
+    by = By(None, service.clock(), request_id)
+    with writing(service.engine) as connection:
+        context = placements.find_context(connection, found)
+        if context is not None:
+            context = placements.refresh(connection, found, context)
+        if context is None and found.role is not Role.TEACHER:
+            raise Refused(wording.COURSE_NOT_CONNECTED, status=409)
+        person = people.person_of(connection, found.platform.id, found, context.course if context else None, by)
+        if not people.is_open(connection, person, by.now):
+            raise Refused(wording.ACCOUNT_CLOSED, status=403)
+        if context is not None:
+            people.enrol(connection, context.course, person, found.role, by)
+        next_path = _next(connection, service, found, context, person, by)
+    same_site: sessions.SameSite = "None" if _is_framed(request, found) else "Lax"
+    return people_pages.begin(request, service, person, links.to(next_path), request_id, same_site)
+
+
+def _next(
+    connection: sa.Connection, service: Service, found: Launch, context: Context | None, person: User, by: By
+) -> str:
+    """Where the launch leads: to what it is for, or to a teacher's choice if nobody has said what that is."""
+    if found.kind is Kind.DEEP_LINKING and found.role is not Role.TEACHER:
+        raise Refused(wording.TEACHERS_PICK, status=403)
+    if context is None or found.kind is Kind.DEEP_LINKING:
+        return f"/lti/setup/{tickets.keep(connection, person.id, found, by.now)}"
+    link = placements.find_link(connection, context, found, service.course.units)
+    if link is None and found.role is Role.TEACHER:
+        return f"/lti/setup/{tickets.keep(connection, person.id, found, by.now)}"
+    if link is None:
+        raise Refused(wording.UNIT_NOT_CHOSEN, status=409)
+    if found.role is not Role.STUDENT:
+        return f"/courses/{context.course}/units/{link.unit}"
+    if link.line_item_url:
+        outbox.connect(
+            connection,
+            platform=found.platform.id,
+            line_item=link.line_item_url,
+            recipient=found.subject,
+            course=context.course,
+            unit=link.unit,
+            student=person.student,
+            now=by.now,
+        )
+    return f"/units/{link.unit}?course={context.course}"
+
+
+def _is_framed(request: Request, found: Launch) -> bool:
+    destination = request.headers.get("sec-fetch-dest")
+    return destination in ("iframe", "frame") if destination else found.framed
+
+
+# -- what a teacher is asked -----------------------------------------------------------------------------------------
+
+
+@router.get("/lti/setup/{ticket}")
+def setup_page(request: Request, service: Served, visitor: SignedIn, ticket: TicketId) -> Response:
+    return _setup(request, service, visitor, ticket)
+
+
+@router.post("/lti/setup/{ticket}")
+def setup_form(
+    request: Request, service: Served, visitor: SignedIn, ticket: TicketId, form: Posted, request_id: RequestId
+) -> Response:
+    by = By(visitor.account, service.clock(), request_id)
+    with writing(service.engine) as connection:
+        found = _waiting(connection, ticket, visitor, by.now)
+        context = placements.find_context(connection, found)
+        units = _units_chosen(service, form, several=deep_linking.takes_several(found.deep_linking))
+        if not units:
+            problem = wording.CHOOSE_UNIT
+        elif context is None and (course := _course_chosen(connection, form, found, visitor.account, by)) is None:
+            problem = wording.COURSE_NOT_YOURS
+        else:
+            problem = ""
+            if context is None:
+                assert course is not None
+                context = placements.connect(connection, found, course, by)
+            people.enrol(connection, context.course, visitor.user, Role.TEACHER, by)
+            if found.kind is Kind.RESOURCE:
+                placements.set_link(connection, context, found, units[0], by)
+            tickets.drop(connection, ticket)
+            key = keys.signing(connection, by.now) if found.kind is Kind.DEEP_LINKING else None
+    if problem:
+        return _setup(request, service, visitor, ticket, problem, status=422)
+    assert context is not None
+    if key is None:
+        return views.redirect(f"/courses/{context.course}/units/{units[0]}")
+    picked = [deep_linking.Picked(unit, service.course.units[unit].title, POINTS) for unit in units]
+    answer = deep_linking.answer(
+        found.platform, key, found.deployment, found.deep_linking, picked, base_url(request) + LAUNCH
+    )
+    return _return_page(request, service, answer)
+
+
+def _return_page(request: Request, service: Service, answer: deep_linking.Answer) -> Response:
+    """A page whose one form takes the answer to the platform; the only page of ours that may send a form elsewhere."""
+    policy = views.PAGE_POLICY.format("'none'").replace(
+        "form-action 'self'", f"form-action {platforms.origin(answer.url)}"
+    )
+    headers = {"Content-Security-Policy": policy}
+    return views.page(request, service, "lti/return.html", headers=headers, answer=answer)
+
+
+def _setup(
+    request: Request, service: Service, visitor: Visitor, ticket: str, error: str = "", status: int = 200
+) -> Response:
+    with reading(service.engine) as connection:
+        found = _waiting(connection, ticket, visitor, service.clock())
+        context = placements.find_context(connection, found)
+        mine = [] if context is not None else _taught(connection, visitor.account)
+    return views.page(
+        request,
+        service,
+        "lti/setup.html",
+        status=status,
+        account=visitor.account,
+        ticket=ticket,
+        launch=found,
+        context=context,
+        courses=mine,
+        units=list(service.course.units.values()),
+        several=found.kind is Kind.DEEP_LINKING and deep_linking.takes_several(found.deep_linking),
+        picking=found.kind is Kind.DEEP_LINKING,
+        error=error,
+    )
+
+
+def _waiting(connection: sa.Connection, ticket: str, visitor: Visitor, now: float) -> Launch:
+    found = tickets.find(connection, ticket, visitor.user.id, now)
+    if found is None or (found.kind is Kind.DEEP_LINKING and not deep_linking.returns_to(found.deep_linking)):
+        raise Problem(404, "lti_choice_expired", wording.PICK_EXPIRED)
+    return found
+
+
+def _taught(connection: sa.Connection, account: Account) -> list[Offering]:
+    return [
+        each
+        for each in offerings.all_offerings(connection)
+        if account.courses is not None
+        and (within := account.within(each.id)) is not None
+        and within.changes_class
+        and each.archived_at is None
+    ]
+
+
+def _units_chosen(service: Service, form: FormData, *, several: bool) -> list[str]:
+    sent = [value for value in form.getlist("unit") if isinstance(value, str)]
+    chosen = [unit for unit in service.course.units if unit in sent]
+    return chosen if several else chosen[:1]
+
+
+def _course_chosen(connection: sa.Connection, form: FormData, found: Launch, account: Account, by: By) -> str | None:
+    """The course that the platform's is to stand for; None if it is not this teacher's to give."""
+    chosen = text(form, "course")
+    if chosen == NEW_COURSE:
+        title = found.context_title or found.context
+        made = Offering(placements.slug(title), title, text(form, "timezone") or "UTC", by.now)
+        offerings.put(connection, made, by)
+        return made.id
+    if chosen == BY_CODE:
+        invitation = invitations.use(connection, text(form, "code"), by.now, registers=False)
+        return invitation.course if invitation is not None else None
+    return chosen if chosen in {each.id for each in _taught(connection, account)} else None
