@@ -310,13 +310,13 @@ def _object(claims: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def identifier(value: object, name: str) -> str:
     """An id is kept as it is: two that were shortened could be one."""
-    if not isinstance(value, str) or not 0 < len(value) <= ID_CHARS or not _storable(value):
+    if not isinstance(value, str) or not 0 < len(value) <= ID_CHARS or not is_storable(value):
         raise ValueError(f"{name} is no id: {json.dumps(value)[:80]}")
     return value
 
 
 def text(value: object, most: int = TEXT_CHARS) -> str:
-    return value[:most].strip() if isinstance(value, str) and _storable(value) else ""
+    return value[:most].strip() if isinstance(value, str) and is_storable(value) else ""
 
 
 def _url(value: object) -> str:
@@ -328,5 +328,6 @@ def name_of(claims: Mapping[str, Any]) -> str:
     return text(claims.get("name")) or " ".join(part for part in parts if part)
 
 
-def _storable(value: str) -> bool:
+def is_storable(value: str) -> bool:
+    """Whether both databases can hold the text."""
     return "\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value)

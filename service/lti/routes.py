@@ -99,7 +99,8 @@ def login(request: Request, service: Served) -> Response:
     if not said["iss"] or not said["login_hint"] or any(len(value) > FIELD_CHARS for value in said.values()):
         raise Problem(400, "lti_login_incomplete", wording.LOGIN_INCOMPLETE)
     with writing(service.engine) as connection:
-        platform = platforms.named_by_login(connection, said["iss"], said["client_id"])
+        known = messages.is_storable(said["iss"]) and messages.is_storable(said["client_id"])
+        platform = platforms.named_by_login(connection, said["iss"], said["client_id"]) if known else None
         if platform is None:
             raise Problem(404, "lti_platform_unknown", wording.LOGIN_UNKNOWN)
         asked = logins.begin(

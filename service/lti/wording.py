@@ -15,6 +15,10 @@ LOGIN_INCOMPLETE = (
     "The learning platform did not say who it is. Open the activity again from the course page of your learning "
     "platform."
 )
+LOGIN_UNKNOWN = (
+    "This learning platform is not registered here, or no longer. Tell an administrator of this service its issuer and "
+    "client id."
+)
 LOGIN_LOST = (
     "This launch was begun in another browser, a while ago, or was used already. Open the activity again from the "
     "course page of your learning platform."

@@ -5,7 +5,9 @@ each student, and nothing that is older.
 `Platform` is the platform; `Browser` a person's browser, which goes through both sides over HTTP.
 """
 
+import functools
 import html
+import itertools
 import re
 import socket
 import threading
@@ -59,6 +61,17 @@ class Activity:
     custom: dict[str, str] = field(default_factory=dict)
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)  # by student, the latest
     received: list[dict[str, Any]] = field(default_factory=list)  # every one, in order
+
+
+_numbers = itertools.count()
+
+
+@functools.cache
+def _key_pair(number: int) -> tuple[str, str]:
+    """Made once: it takes long."""
+    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private_pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return private_pem, made.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 class Config(LTI1P3PlatformConfAbstract):
@@ -155,6 +168,7 @@ class Platform:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._keys = itertools.count(next(_numbers) % 3 * 10)  # platforms of one test have different ones
         self.new_key()
         self._server = uvicorn.Server(uvicorn.Config(self._app(), log_config=None, lifespan="off", ws="none"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="platform")
@@ -171,9 +185,7 @@ class Platform:
 
     def new_key(self) -> None:
         """Sign with another key from now on, and publish no other."""
-        made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self.private_pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        self.public_pem = made.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        self.private_pem, self.public_pem = _key_pair(next(self._keys))
 
     @property
     def registration(self) -> Registration:
