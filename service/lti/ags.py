@@ -20,6 +20,7 @@ LINE_ITEM = "https://purl.imsglobal.org/spec/lti-ags/scope/lineitem"
 SCORE_TYPE = "application/vnd.ims.lis.v1.score+json"
 CANVAS_SUBMISSION = "https://canvas.instructure.com/lti/submission"
 COMMENT_CHARS = 2000
+OF_ALL = (401, 429, 502, 503, 504)  # answers that any other score would get as well
 
 
 class Activity(StrEnum):
@@ -85,12 +86,15 @@ class Kind(StrEnum):
 @dataclass(frozen=True)
 class Outcome:
     """What the platform did with a score. `status` is its HTTP status, None if it did not answer; `message` says in
-    words what went wrong; `retry_after_seconds` is the wait it asked for."""
+    words what went wrong; `retry_after_seconds` is the wait it asked for; `of_all`: every other score for this platform
+    would fare the same now.
+    """
 
     kind: Kind
     status: int | None = None
     message: str = ""
     retry_after_seconds: float | None = None
+    of_all: bool = False
 
 
 def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Outcome:
@@ -106,7 +110,8 @@ def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Ou
         )
     except Away as error:
         kind = Kind.REFUSED if error.for_good else Kind.LATER
-        return Outcome(kind, error.status, str(error), wait_asked_for(error.retry_after, score_now()))
+        wait = wait_asked_for(error.retry_after, datetime.now(UTC))
+        return Outcome(kind, error.status, str(error), wait, of_all=not error.for_good)
     status = answer.status_code
     if 200 <= status < 300:
         return Outcome(Kind.TAKEN, status)
@@ -114,7 +119,8 @@ def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Ou
     if status == 409:
         return Outcome(Kind.STALE, status, message)
     if status in (401, 408, 423, 425, 429) or status >= 500:
-        return Outcome(Kind.LATER, status, message, wait_asked_for(answer.headers.get("Retry-After", ""), score_now()))
+        wait = wait_asked_for(answer.headers.get("Retry-After", ""), datetime.now(UTC))
+        return Outcome(Kind.LATER, status, message, wait, of_all=status in OF_ALL)
     return Outcome(Kind.REFUSED, status, message)
 
 
@@ -161,8 +167,3 @@ def wait_asked_for(retry_after: str, now: datetime) -> float | None:
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
     return max(0.0, (until - now).total_seconds())
-
-
-def score_now() -> datetime:
-    """Against which the date of a Retry-After is held: the platform means its own clock, which is the world's."""
-    return datetime.now(UTC)

@@ -11,8 +11,10 @@ from pylti1p3.names_roles import NamesRolesProvisioningService
 
 from service.accounts import Role
 from service.lti import messages, roles, wording
-from service.lti.speaking import MOST_PAGES, Away, Speaker, speaking
+from service.lti.speaking import Away, Speaker, speaking
 
+SCOPE = "https://purl.imsglobal.org/spec/lti-nrps/scope/contextmembership.readonly"
+MOST_PAGES = 100
 MOST_MEMBERS = 20_000
 
 

@@ -24,7 +24,6 @@ from service.lti.platforms import Platform
 CONNECT_SECONDS, READ_SECONDS, WHOLE_SECONDS = 5.0, 15.0, 30.0
 BODY_BYTES = 8 * 2**20  # of an answer: the members of a large course
 TOKEN_SPARE_SECONDS = 60.0
-MOST_PAGES = 100  # of a list
 
 
 class Away(Exception):

@@ -63,6 +63,7 @@ MEMBERS_NOT_OFFERED = (
 )
 CONTEXT_UNKNOWN = "There is no such course of a platform here. It appears when a teacher opens one of its activities."
 KEY_ROTATED = "A new key is published now and signs from tomorrow on."
+NOT_A_PLATFORM = "what stands at the address of its configuration is not that of a learning platform"
 LIST_UNREADABLE = "the platform's list of members cannot be read"
 LIST_TOO_LONG = "the platform's list of members does not end"
 
