@@ -33,6 +33,7 @@ from service.tables import (
     hints,
     idempotency,
     invitations,
+    lti_people,
     members,
     outcomes,
     overrides,
@@ -91,6 +92,7 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             "tokens": _dicts(connection, sa.select(tokens).where(tokens.c.student == student), without=("digest",)),
             "account": _dicts(connection, sa.select(users).where(users.c.student == student), without=("password",)),
             "courses": _dicts(connection, sa.select(members).where(members.c.user.in_(_user_of(student)))),
+            "platforms": _dicts(connection, sa.select(lti_people).where(lti_people.c.user.in_(_user_of(student)))),
             "sessions": _dicts(
                 connection, sa.select(sessions).where(sessions.c.user.in_(_user_of(student))), without=("digest",)
             ),

@@ -42,7 +42,7 @@ FIELD_BYTES = 256 * 2**10
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors {}"
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 templates = Environment(
@@ -91,7 +91,7 @@ def page(
     """The template with these values, in the frame of pages. `account`: who sees it, as they stand in its course.
 
     Besides `values` a template has `to`, `csrf`, `visitor`, `account`, `theme`, `here` (path and query) and `nav`.
-    A framed page names who may frame it in `request.state.frame_ancestors`.
+    Who may frame it is not said here: see service/lti/frames.py.
     """
     visitor: Visitor | None = getattr(request.state, "visitor", None)
     theme = request.cookies.get(THEME, "")
@@ -104,8 +104,7 @@ def page(
         "nav": navigation(request, visitor),
         **values,
     }
-    framed_by = getattr(request.state, "frame_ancestors", "'none'")
-    policy = {"Content-Security-Policy": PAGE_POLICY.format(framed_by)}
+    policy = {"Content-Security-Policy": PAGE_POLICY}
     return HTMLResponse(templates.get_template(name).render(shown), status, {**policy, **(headers or {})})
 
 

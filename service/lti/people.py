@@ -6,6 +6,7 @@ exactly one bears the same id or address; nobody else's account is opened by wha
 
 import hashlib
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -15,13 +16,14 @@ from service.accounts import Role
 from service.database import take_turns
 from service.lti.memberships import Listed
 from service.offerings import By
-from service.people import users
+from service.people import members, users
+from service.people.members import LastTeacher, Source
 from service.people.users import User
-from service.tables import lti_people, members
+from service.tables import lti_people
+from service.tables import members as member_rows
 from service.tables import users as user_rows
 
 STUDENT_CHARS = 128
-SOURCE = "lti"
 
 
 class Named(Protocol):
@@ -81,22 +83,15 @@ def is_open(connection: sa.Connection, person: User, now: float) -> bool:
 
 def enrol(connection: sa.Connection, course: str, person: User, role: Role, by: By) -> bool:
     """Make the person a member; whether anything changed. What was said of them here, and not by a platform, stands."""
-    table = members
-    this = sa.and_(table.c.course == course, table.c.user == person.id)
-    row = connection.execute(sa.select(table).where(this)).one_or_none()
-    if row is None:
-        connection.execute(
-            table.insert().values(
-                course=course, user=person.id, role=role.value, section="", source=SOURCE, created_at=by.now
-            )
-        )
-        _note(connection, "member.add", course, person, by, role)
-        return True
-    if row.source != SOURCE or row.role == role.value:
+    before = members.find(connection, course, person.id)
+    if before is not None and before.source is not Source.LTI:
         return False
-    connection.execute(table.update().where(this).values(role=role.value))
-    _note(connection, "member.update", course, person, by, role)
-    return True
+    try:
+        return members.put(
+            connection, course, person, role, before.section if before is not None else "", Source.LTI, by
+        )
+    except LastTeacher:
+        return False
 
 
 def take_list(
@@ -112,8 +107,8 @@ def take_list(
         changed += enrol(connection, course, person, each.role, by)
     gone = _brought(connection, platform, course, without={each.subject for each in here}) if here else []
     for person in gone:
-        connection.execute(members.delete().where(members.c.course == course, members.c.user == person.id))
-        _note(connection, "member.remove", course, person, by, None)
+        with suppress(LastTeacher):
+            members.remove(connection, course, person, by)
     return changed, len(gone)
 
 
@@ -123,12 +118,12 @@ def _listed(connection: sa.Connection, platform: str, named: Named, course: str)
     if named.role is not Role.STUDENT or not said:
         return None
     claimed = sa.select(lti_people.c.user)
-    staff = sa.select(members.c.user).where(members.c.role != Role.STUDENT.value)
+    staff = sa.select(member_rows.c.user).where(member_rows.c.role != Role.STUDENT.value)
     query = (
         sa.select(user_rows.c.id)
-        .join(members, members.c.user == user_rows.c.id)
+        .join(member_rows, member_rows.c.user == user_rows.c.id)
         .where(
-            members.c.course == course,
+            member_rows.c.course == course,
             sa.or_(user_rows.c.login.in_(said), sa.func.lower(user_rows.c.student).in_(said)),
             sa.not_(user_rows.c.admin),
             user_rows.c.id.not_in(claimed),
@@ -162,23 +157,11 @@ def _is_free(connection: sa.Connection, student: str) -> bool:
 def _brought(connection: sa.Connection, platform: str, course: str, without: Collection[str]) -> list[User]:
     """Members of the course who came from this platform and are not among these subjects."""
     query = (
-        sa.select(members.c.user, lti_people.c.subject)
-        .join(lti_people, lti_people.c.user == members.c.user)
-        .where(members.c.course == course, members.c.source == SOURCE, lti_people.c.platform == platform)
+        sa.select(member_rows.c.user, lti_people.c.subject)
+        .join(lti_people, lti_people.c.user == member_rows.c.user)
+        .where(
+            member_rows.c.course == course, member_rows.c.source == Source.LTI.value, lti_people.c.platform == platform
+        )
     )
     gone = [row.user for row in connection.execute(query) if row.subject not in without]
     return [person for user in gone if (person := users.find(connection, user)) is not None]
-
-
-def _note(connection: sa.Connection, action: str, course: str, person: User, by: By, role: Role | None) -> None:
-    audit.record(
-        connection,
-        who=by.who,
-        action=action,
-        object=person.account,
-        student=person.student,
-        course=course,
-        detail={"source": SOURCE, **({"role": role.value} if role is not None else {})},
-        request_id=by.request_id,
-        now=by.now,
-    )

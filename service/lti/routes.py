@@ -254,9 +254,7 @@ def setup_form(
 
 def _return_page(request: Request, service: Service, answer: deep_linking.Answer) -> Response:
     """A page whose one form takes the answer to the platform; the only page of ours that may send a form elsewhere."""
-    policy = views.PAGE_POLICY.format("'none'").replace(
-        "form-action 'self'", f"form-action {platforms.origin(answer.url)}"
-    )
+    policy = views.PAGE_POLICY.replace("form-action 'self'", f"form-action {platforms.origin(answer.url)}")
     headers = {"Content-Security-Policy": policy}
     return views.page(request, service, "lti/return.html", headers=headers, answer=answer)
 

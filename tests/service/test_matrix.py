@@ -66,6 +66,7 @@ STAFF = ("grader", "teacher", "admin")
 
 
 HINT = {"mutant": "m01", "number": "1"}
+LTI = {"ticket": 32 * "0"}
 UNIT = "/v1/courses/{course}/units/{unit}"
 ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
@@ -88,6 +89,12 @@ TABLE = {
     ("POST", "/theme"): page(*PEOPLE, good={303}),
     ("GET", "/courses"): page(*PEOPLE),
     ("GET", "/courses/{course}"): page(*MEMBERS),
+    ("GET", "/lti/jwks"): public(),
+    ("GET", "/lti/login"): public(good={303, 400}),  # to see whether the browser keeps a cookie; it does
+    ("POST", "/lti/login"): public(good={303}),
+    ("POST", "/lti/launch"): public(good={401}),  # nothing was sent
+    ("GET", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),  # nobody was asked
+    ("POST", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),
     ("GET", "/openapi.json"): public(),
     ("GET", "/livez"): public(),
     ("GET", "/readyz"): public(good={503}),  # no worker runs here
@@ -165,7 +172,7 @@ class Scene:
         if template == "/static":
             return "/static/style.css"
         submission = self.queued if entry.queued else self.graded
-        names = {"run_id": self.run, "unit": "L0.0", "course": "default", "student": "ada", **HINT}
+        names = {"run_id": self.run, "unit": "L0.0", "course": "default", "student": "ada", **HINT, **LTI}
         return template.format(submission_id=submission, **names)
 
     def ask(self, who, method, path, send):
@@ -276,6 +283,7 @@ def test_no_name_in_a_path_or_a_query_is_too_odd(bench):
             "course": "default",
             "student": "x",
             **HINT,
+            **LTI,
         }
         for odd in ODD:
             paths = [template.format(**{**plain, name: odd}) for name in names]
