@@ -90,14 +90,14 @@ def posted_login(request: Request, form: Posted) -> Response:
 @router.get("/lti/login")
 def login(request: Request, service: Served) -> Response:
     said = {name: request.query_params.get(name, "") for name in LOGIN_FIELDS}
+    if not said["iss"] or not said["login_hint"] or any(len(value) > FIELD_CHARS for value in said.values()):
+        raise Problem(400, "lti_login_incomplete", wording.LOGIN_INCOMPLETE)
     browser = sessions.cookie(request, BROWSER)
     if browser is None:
         if "kept" not in request.query_params:
             return _with_cookie(request, said)
         again = f"{links.to('/lti/login')}?{urlencode(_sent(said))}"
         return views.page(request, service, "lti/new_window.html", again=again, why=wording.NO_COOKIES)
-    if not said["iss"] or not said["login_hint"] or any(len(value) > FIELD_CHARS for value in said.values()):
-        raise Problem(400, "lti_login_incomplete", wording.LOGIN_INCOMPLETE)
     with writing(service.engine) as connection:
         known = messages.is_storable(said["iss"]) and messages.is_storable(said["client_id"])
         platform = platforms.named_by_login(connection, said["iss"], said["client_id"]) if known else None

@@ -90,8 +90,8 @@ TABLE = {
     ("GET", "/courses"): page(*PEOPLE),
     ("GET", "/courses/{course}"): page(*MEMBERS),
     ("GET", "/lti/jwks"): public(),
-    ("GET", "/lti/login"): public(good={303, 400}),  # to see whether the browser keeps a cookie; it does
-    ("POST", "/lti/login"): public(good={303}),
+    ("GET", "/lti/login"): public(good={400}),  # nobody said who they are
+    ("POST", "/lti/login"): public(good={303}),  # to see whether the browser keeps a cookie
     ("POST", "/lti/launch"): public(good={401}),  # nothing was sent
     ("GET", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),  # nobody was asked
     ("POST", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),
