@@ -484,12 +484,29 @@ def denies(says: str) -> str:
     return f" The contract leaves this open: {says}"
 
 
+_ASKS_MORE = " It may ask for more than the contract does: "
+
+
 def may_deny(says: str) -> str:
-    return f" It may ask for more than the contract does: {says}"
+    return f"{_ASKS_MORE}{says}"
+
+
+def asks_more(advice: str) -> str:
+    """What `may_deny` was told, and whatever follows it; '' of other advice."""
+    return advice.partition(_ASKS_MORE)[2]
+
+
+_HOLDS, _MISPRINT = " It holds the number ", ", a misprint in the chapter; the right value is "
 
 
 def misprint(printed: str, correct: str, note: str) -> str:
-    return f" It holds the number {printed}, a misprint in the chapter; the right value is {correct}. {note}".rstrip()
+    return f"{_HOLDS}{printed}{_MISPRINT}{correct}. {note}".rstrip()
+
+
+def misprinted(advice: str) -> str:
+    """The number as the chapter prints it, of advice that `misprint` is part of; '' of other advice."""
+    before, found, _ = advice.partition(_MISPRINT)
+    return before.rpartition(_HOLDS)[2] if found else ""
 
 
 def said_on_own_code(message: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from service import audit, blobs, database
+from service.classroom import progress
 from service.database import writing
 from service.runs import UNFINISHED
 from service.settings import Settings
@@ -62,8 +63,10 @@ def _sweep_submissions(engine: sa.Engine, settings: Settings, now: float) -> int
                 _sweep_hints(connection, before)
                 return total
             connection.execute(idempotency.delete().where(idempotency.c.submission.in_(found)))
-            # Runs, results, outcomes, files and cache entries go with their submission.
+            whose = progress.of_submissions(connection, found)
+            # Runs, results, outcomes, facts, files and cache entries go with their submission.
             connection.execute(submissions.delete().where(submissions.c.id.in_(found)))
+            progress.renew(connection, whose)
             audit.record(
                 connection,
                 who=None,

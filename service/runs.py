@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from grader.report import Report, Verdict
 from service import audit, outbox
+from service.classroom import facts
 from service.database import insert_or_ignore
 from service.tables import outcomes, results, runs, submissions, workers
 
@@ -269,6 +270,7 @@ def add_result(connection: sa.Connection, run_id: str, report: Report, now: floa
     connection.execute(insert_or_ignore(connection, results, row))
     if found := _outcomes(run_id, report):
         connection.execute(outcomes.insert(), found)
+    facts.keep(connection, run_id, report)
 
 
 def _let_count(connection: sa.Connection, run_id: str, report: Report, now: float) -> None:
@@ -286,6 +288,7 @@ def _let_count(connection: sa.Connection, run_id: str, report: Report, now: floa
     if before is None:
         return
     connection.execute(submissions.update().where(submissions.c.id == before.id).values(run=run_id))
+    facts.let_count(connection, [before.id])
     audit.record(
         connection,
         who=None,

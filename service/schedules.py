@@ -184,7 +184,7 @@ def offering(course: str, body: OfferingBody, before: Offering | None, now: floa
 
 def assignment(body: AssignmentBody, zone: str) -> Assignment:
     """Raises Problem 422 for times that cannot be read, or do not follow one another."""
-    times = Times(*(_read(getattr(body, name), name, zone) for name in ("opens_at", "due_at", "closes_at")))
+    times = Times(*(read_time(getattr(body, name), name, zone) for name in ("opens_at", "due_at", "closes_at")))
     said = [moment for moment in (times.opens_at, times.due_at, times.closes_at) if moment is not None]
     if said != sorted(said):
         raise Problem(422, "times_disordered", wording.TIMES_DISORDERED)
@@ -202,13 +202,14 @@ def assignment(body: AssignmentBody, zone: str) -> Assignment:
 
 def extension(student: str, body: ExtensionBody, zone: str, token: str, now: float) -> Extension:
     """Raises Problem 422 for times that cannot be read, and where nothing is extended."""
-    due_at, closes_at = (_read(getattr(body, name), name, zone) for name in ("due_at", "closes_at"))
+    due_at, closes_at = (read_time(getattr(body, name), name, zone) for name in ("due_at", "closes_at"))
     if due_at is None and closes_at is None and not body.extra_attempts:
         raise Problem(422, "extension_empty", wording.EXTENSION_EMPTY)
     return Extension(student, due_at, closes_at, body.extra_attempts, body.reason, token, now)
 
 
-def _read(text: str | None, name: str, zone: str) -> float | None:
+def read_time(text: str | None, name: str, zone: str) -> float | None:
+    """UTC seconds of a time in the field `name`; raises Problem 422 for one that cannot be read."""
     if text is None:
         return None
     try:

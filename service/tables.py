@@ -4,6 +4,9 @@ ag_submissions  what was accepted: never changed, but for which run counts
 ag_runs         one grading of a submission: its state, attempts and progress
 ag_results      the report of a finished run; its primary key makes a second one impossible
 ag_outcomes     what the statistics count: one row per course test and per mutant of a result
+ag_facts        what the class's views ask of a result, one row each; ag_layouts names the columns of its outcomes
+ag_rejections   tests of students that rejected correct code, one row each of a result
+ag_progress     how far each student is with a unit, made of the facts that count
 ag_blobs        bytes by their SHA-256, compressed; ag_files says which submission holds which
 ag_cache        the run that answers for the same submission graded under the same conditions
 ag_tokens       accounts; ag_workers who is alive; ag_secrets keys of the service's own
@@ -218,7 +221,10 @@ submissions = Table(
 )
 Index("ix_ag_submissions_unit_received", submissions.c.unit, submissions.c.received_at, submissions.c.id)
 Index("ix_ag_submissions_student", submissions.c.student, submissions.c.course, submissions.c.unit)
-Index("ix_ag_submissions_course", submissions.c.course, submissions.c.unit, submissions.c.student)
+Index(
+    "ix_ag_submissions_class",
+    *(submissions.c[name] for name in ("course", "unit", "student", "counted", "received_at", "run")),
+)
 
 files = Table(
     "ag_files",
@@ -283,6 +289,72 @@ outcomes = Table(
     PrimaryKeyConstraint("run", "kind", "name"),
 )
 Index("ix_ag_outcomes_kind", outcomes.c.kind, outcomes.c.name, outcomes.c.outcome)
+
+layouts = Table(
+    "ag_layouts",
+    metadata,
+    Column("id", String(64), primary_key=True),  # SHA-256 of the names
+    Column("names", Text, nullable=False),  # JSON: course tests and mutants, in the order of a row's characters
+)
+
+# Written at the end of a run, beside its result; see service/classroom/facts.py.
+facts = Table(
+    "ag_facts",
+    metadata,
+    Column("run", String(32), ForeignKey("ag_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("counts", Boolean, nullable=False),  # it is the run that counts of its submission
+    Column("submission", String(32), nullable=False),
+    Column("course", String(64), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128)),
+    Column("received_at", Double, nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("score", Double),
+    Column("tests_passed", Integer, nullable=False),
+    Column("tests_total", Integer, nullable=False),
+    Column("killed", Integer, nullable=False),
+    Column("mutants_total", Integer, nullable=False),
+    Column("rejecting", Integer, nullable=False),  # the student's tests that reject correct code
+    Column("layout", String(64), ForeignKey("ag_layouts.id"), nullable=False),
+    Column("tests", Text, nullable=False),  # a character for each course test, in the layout's order
+    Column("mutants", Text, nullable=False),  # and for each mutant
+)
+Index("ix_ag_facts_submission", facts.c.submission)
+Index("ix_ag_facts_layout", facts.c.layout)
+Index("ix_ag_facts_student", facts.c.course, facts.c.unit, facts.c.student, facts.c.received_at)
+
+# One row for each student, made of all facts of theirs that count whenever one is added or counts no more.
+progress = Table(
+    "ag_progress",
+    metadata,
+    Column("course", String(64), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    Column("run", String(32), ForeignKey("ag_runs.id", ondelete="CASCADE"), nullable=False),  # of the latest submission
+    Column("graded", Integer, nullable=False),
+    Column("first_at", Double, nullable=False),
+    Column("latest_at", Double, nullable=False),
+    Column("passed_at", Double),  # when the first submission that passes was received
+    Column("best_submission", String(32), nullable=False),
+    Column("best_score", Double),
+    Column("since_best", Integer, nullable=False),  # submissions that came after it and were no better
+    PrimaryKeyConstraint("course", "unit", "student"),
+)
+Index("ix_ag_progress_run", progress.c.run)
+
+rejections = Table(
+    "ag_rejections",
+    metadata,
+    Column("run", String(32), ForeignKey("ag_runs.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("test", Text, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("code", String(32), nullable=False),  # what kind of rejection, see service/classroom/facts.py
+    Column("said", Text, nullable=False),  # what it denies, the number it misprints, the cause that ended it
+    Column("accepts", Text, nullable=False),  # ids of the mutants it passes, of a test that rejects all correct code
+    PrimaryKeyConstraint("run", "number"),
+)
 
 workers = Table(
     "ag_workers",

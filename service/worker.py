@@ -26,6 +26,7 @@ from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
 from service import cache, fleet, logs, runs, submissions, wording
 from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
+from service.classroom import facts
 from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
 from service.runs import RunState, Worker
@@ -270,9 +271,13 @@ class GradingWorker:
         silence = fleet.Silence(self._settings.worker_ttl_seconds)
         sweep_at = forget_at = 0.0
         tidy_at = time.monotonic() + TIDY_SECONDS
+        facts_missing = True
         while not self._stop.is_set():
             try:
                 now = time.monotonic()
+                if facts_missing:  # of reports from before an upgrade; a report that cannot be read ends it
+                    facts_missing = False
+                    facts_missing = facts.complete(self._database) > 0
                 if self._take_over(silence):
                     sweep_at = tidy_at = 0.0
                 if now >= sweep_at:

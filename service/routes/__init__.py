@@ -3,6 +3,7 @@
 from service.routes import (
     audit,
     classes,
+    classroom,
     events,
     grades,
     health,
@@ -23,6 +24,7 @@ ALL = (
     events.router,
     units.router,
     classes.router,
+    classroom.router,
     grades.router,
     offerings.router,
     overrides.router,

@@ -1,0 +1,219 @@
+"""The class's latest submissions go in; what students take for right and is not comes out, the most common first.
+
+Three things show what somebody believes. A test that rejects all correct code and passes on one mutant takes that fault
+for right. Code that fails exactly the course tests which catch a mutant has that fault. And a test that rejects correct
+rewrites forbids what the contract leaves open, which the report names. (docs/decisions/0182)
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from grader.hints import PITFALLS
+from grader.unit import Mutant, Unit
+from service.classroom import selection, wording
+from service.classroom.answers import Believer, BelievingTest, Kind, Misconception
+from service.classroom.course_tests import PASSED, not_passed
+from service.classroom.facts import Layout, Rejection
+from service.classroom.roster import Person
+from service.classroom.selection import Latest, Selection
+from service.tables import facts, rejections
+
+NAMED = 20  # students that are listed with a misconception
+ALIKE = 0.75  # how much two sets of failing tests must have in common to be of one fault
+
+
+class Sign(NamedTuple):
+    """One sign of a misconception: a student's test, or None for the student's code."""
+
+    student: str
+    test: Rejection | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a class believes. `signs` are those of one key together, by student."""
+
+    students: int
+    rejecting: int
+    signs: Mapping[str, Sequence[Sign]]
+    latest: Mapping[str, Latest]
+
+
+def found_in(connection: sa.Connection, wanted: Selection, unit: Unit) -> Found:
+    """Every sign in the latest submission of each student."""
+    latest = selection.latest(connection, wanted)
+    layouts = selection.layouts_of(connection, latest)
+    tests = _rejections(connection, wanted)
+    faults = Faults(unit)
+    signs: dict[str, list[Sign]] = defaultdict(list)
+    for each in latest:
+        if (fault := faults.of_code(each, layouts)) is not None:
+            signs[f"fault:{fault}"].append(Sign(each.student, None))
+        for test in tests.get(each.submission, ()):
+            signs[key_of(test, unit)].append(Sign(each.student, test))
+    return Found(
+        students=len(latest),
+        rejecting=sum(each.rejecting > 0 for each in latest),
+        signs=signs,
+        latest={each.student: each for each in latest},
+    )
+
+
+def of_class(found: Found, unit: Unit, known: Mapping[str, Person], named: int = NAMED) -> tuple[Misconception, ...]:
+    """What is believed, with the first few students who do; the unexplained last."""
+    made = [_misconception(key, signs, found, unit, known, named) for key, signs in found.signs.items()]
+    return tuple(sorted(made, key=lambda each: (each.kind is Kind.UNKNOWN, -each.students, each.key)))
+
+
+# -- of code ---------------------------------------------------------------------------------------------------------
+
+
+class Faults:
+    """Which planted fault makes course tests fail, as far as they tell: the one that the same tests catch, or nearly.
+
+    Of several such faults a pitfall is the likelier one: students make those, machines make the others. Where no test
+    passes, nothing works, which is no fault in particular.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        self._bits = {test.name: 1 << place for place, test in enumerate(unit.course_tests)}
+        caught = {mutant.id: 0 for mutant in unit.mutants}
+        for test in unit.course_tests:
+            for mid in test.catches:
+                caught[mid] |= self._bits[test.name]
+        self._caught = [(mutant.id, mutant.tier == PITFALLS, caught[mutant.id]) for mutant in unit.mutants]
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    def of_code(self, latest: Latest, layouts: Mapping[str, Layout]) -> str | None:
+        """The fault of a submission's code; None if there is none, or none in particular."""
+        key = latest.layout, latest.tests
+        if key not in self._known:
+            self._known[key] = self.of(not_passed(latest, layouts)) if PASSED in latest.tests else None
+        return self._known[key]
+
+    def of(self, failing: Collection[str]) -> str | None:
+        """The fault that makes exactly these course tests fail, or nearly these."""
+        seen = sum(self._bits.get(name, 0) for name in failing)
+        alike = [
+            ((seen & caught).bit_count() / (seen | caught).bit_count(), pitfall, mid)
+            for mid, pitfall, caught in self._caught
+            if seen & caught
+        ]
+        likeness, _, mid = max(alike, key=lambda each: each[:2], default=(0.0, False, ""))
+        return mid if likeness >= ALIKE else None
+
+
+# -- of tests --------------------------------------------------------------------------------------------------------
+
+
+def key_of(test: Rejection, unit: Unit) -> str:
+    """What a test's rejection is grouped by."""
+    match test.code:
+        case "misprint":
+            return f"misprint:{test.said}"
+        case "denies":
+            return f"freedom:{_freedom(test.said, unit)}"
+    if test.accepts:
+        pitfalls = [mutant.id for mutant in unit.mutants if mutant.id in test.accepts and mutant.tier == PITFALLS]
+        return f"fault:{(pitfalls or test.accepts)[0]}"
+    match test.code:
+        case "asks_more":
+            return f"freedom:{_freedom(test.said, unit)}"
+        case "flaky":
+            return "flaky"
+        case "not_loaded":
+            return "broken"
+        case "ended":
+            return f"broken:{test.said}"
+    return "unknown"
+
+
+def _freedom(said: str, unit: Unit) -> str:
+    """The id of the freedom whose sentence this is, or begins with; the sentence, if the unit has it no more."""
+    return next((freedom.id for freedom in unit.freedoms if said.startswith(freedom.says)), said[:64])
+
+
+def _rejections(connection: sa.Connection, wanted: Selection) -> dict[str, list[Rejection]]:
+    """The tests that reject correct code, by submission."""
+    query = (
+        sa.select(*rejections.c, facts.c.submission)
+        .join(facts, facts.c.run == rejections.c.run)
+        .where(selection.of_runs(rejections.c.run, wanted))
+        .order_by(rejections.c.run, rejections.c.number)
+    )
+    tests: dict[str, list[Rejection]] = defaultdict(list)
+    for row in connection.execute(query):
+        rejection = Rejection(row.test, row.file, row.line, row.code, row.said, tuple(row.accepts.split()))
+        tests[row.submission].append(rejection)
+    return tests
+
+
+# -- in words --------------------------------------------------------------------------------------------------------
+
+
+def _misconception(
+    key: str, signs: Sequence[Sign], found: Found, unit: Unit, known: Mapping[str, Person], named: int
+) -> Misconception:
+    by_student: dict[str, list[Sign]] = defaultdict(list)
+    for sign in signs:
+        by_student[sign.student].append(sign)
+    kind, sentence, detail = said(key, len(by_student), unit)
+    return Misconception(
+        key=key,
+        kind=kind,
+        sentence=sentence,
+        detail=detail,
+        students=len(by_student),
+        share=round(len(by_student) / found.students, 6),
+        in_code=sum(sign.test is None for sign in signs),
+        in_tests=sum(any(sign.test is not None for sign in mine) for mine in by_student.values()),
+        tests=sum(sign.test is not None for sign in signs),
+        who=tuple(
+            Believer(
+                student=student,
+                name=known[student].name if student in known else "",
+                submission=found.latest[student].submission,
+                in_code=any(sign.test is None for sign in mine),
+                tests=tuple(
+                    BelievingTest(id=sign.test.test, file=sign.test.file, line=sign.test.line)
+                    for sign in mine
+                    if sign.test is not None
+                ),
+            )
+            for student, mine in sorted(by_student.items())[:named]
+        ),
+    )
+
+
+def said(key: str, students: int, unit: Unit) -> tuple[Kind, str, str]:
+    """What kind of misconception a key stands for, in a sentence, and what to say of it."""
+    kind, _, what = key.partition(":")
+    match kind:
+        case "fault":
+            fault = _mutant(what, unit)
+            text = fault.private if fault is not None else what
+            return Kind.FAULT, wording.takes_for_right(students, text), _and_public(fault)
+        case "freedom":
+            says = next((freedom.says for freedom in unit.freedoms if freedom.id == what), what)
+            return Kind.FREEDOM, wording.forbids(students, says), says
+        case "misprint":
+            note = next((erratum.note for erratum in unit.errata if erratum.printed == what), "")
+            return Kind.MISPRINT, wording.misprints(students, what), note
+        case "flaky":
+            return Kind.FLAKY, wording.flaky(students), wording.FLAKY_ADVICE
+        case "broken":
+            return Kind.BROKEN, wording.broken(students, what), wording.BROKEN_ADVICE
+    return Kind.UNKNOWN, wording.unexplained(students), wording.UNEXPLAINED_ADVICE
+
+
+def _mutant(mid: str, unit: Unit) -> Mutant | None:
+    return next((mutant for mutant in unit.mutants if mutant.id == mid), None)
+
+
+def _and_public(fault: Mutant | None) -> str:
+    """What the fault is, and what students may be told of it."""
+    return f"{fault.private} {fault.public}" if fault is not None else ""
