@@ -27,9 +27,10 @@ def _believed(fault: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    """A sentence as it goes on after a colon; a first word that is a name or a formula stays as it is."""
+    """A sentence as it goes on after a colon; a first word that is a name or a symbol stays as it is."""
     first, _, rest = text.partition(" ")
-    return f"{first.lower()} {rest}" if first.istitle() and rest else text
+    is_word = first.istitle() and (len(first) > 1 or first == "A")
+    return f"{first.lower()} {rest}" if is_word and rest else text
 
 
 def forbids(students: int, says: str) -> str:
