@@ -31,12 +31,13 @@ from service.classroom.students import Narrowed, Sort
 from service.offerings import Offering
 from service.places import Paces
 from service.settings import Settings
-from service.tables import facts, layouts, rejections, results, runs, submissions, tokens
+from service.tables import facts, layouts, members, rejections, results, runs, submissions, tokens, users
 
 COURSE = "default"
 BEGAN = 1_800_000_000.0
 WEEK_SECONDS = 7 * 86_400.0
 ROWS_AT_A_TIME = 2_000
+SECTIONS = 10
 ROUNDS = 15
 CODES = (("denies", 0.35), ("unexplained", 0.4), ("flaky", 0.1), ("misprint", 0.15))
 
@@ -72,6 +73,7 @@ def questions(unit: Unit) -> dict[str, Question]:
     now = BEGAN + WEEK_SECONDS
     everyone = Selection(COURSE, unit.id)
     lately = replace(everyone, since=now - 86_400.0)
+    section = replace(everyone, section="S1")
     course = Offering(COURSE, "", "Europe/Berlin", BEGAN)
     known = misconceptions.NAMED
 
@@ -91,6 +93,7 @@ def questions(unit: Unit) -> dict[str, Question]:
         "students": lambda connection: listed(connection, Narrowed(), Sort.STUDENT),
         "students at risk": lambda connection: listed(connection, Narrowed(at_risk=True), Sort.RISK),
         "students of a mutant": lambda connection: listed(connection, Narrowed(survived="s03"), Sort.WORST),
+        "students of a section": lambda connection: listed(connection, Narrowed(), Sort.STUDENT, section),
         "students lately": lambda connection: listed(connection, Narrowed(), Sort.NEWEST, lately),
         "whether anything changed": lambda connection: selection.version(connection, everyone),
     }
@@ -113,6 +116,7 @@ def fill(engine: sa.Engine, unit: Unit, students: int, count: int, seed: int = 1
     layout = Layout(tuple(test.name for test in unit.course_tests), tuple(mutant.id for mutant in unit.mutants))
     with database.writing(engine) as connection:
         connection.execute(tokens.insert().values(id="bench", digest="-", role="lms", label="", created_at=BEGAN))
+        _enrol(connection, students)
         connection.execute(layouts.insert().values(id=layout.id, names=layout.names))
     made = _submissions(random_of, unit, layout, students, count)
     while batch := list(islice(made, ROWS_AT_A_TIME)):
@@ -126,6 +130,26 @@ def fill(engine: sa.Engine, unit: Unit, students: int, count: int, seed: int = 1
         progress.renew(connection, [progress.Whose(*row) for row in connection.execute(whose)])
 
 
+def _enrol(connection: sa.Connection, students: int) -> None:
+    numbers = range(students)
+    said = {"role": "person", "label": "", "created_at": BEGAN}
+    connection.execute(tokens.insert(), [{**said, "id": f"t{n}", "digest": f"t{n}"} for n in numbers])
+    said = {"admin": False, "created_at": BEGAN}
+    connection.execute(
+        users.insert(),
+        [
+            {**said, "id": f"u{n}", "account": f"t{n}", "login": f"u{n}", "name": f"Student {n}", "student": student(n)}
+            for n in numbers
+        ],
+    )
+    said = {"course": COURSE, "role": "student", "source": "csv", "created_at": BEGAN}
+    connection.execute(members.insert(), [{**said, "user": f"u{n}", "section": f"S{n % SECTIONS}"} for n in numbers])
+
+
+def student(number: int) -> str:
+    return f"student-{number:04}"
+
+
 def _submissions(
     random_of: random.Random, unit: Unit, layout: Layout, students: int, count: int
 ) -> Iterator[dict[str, Any]]:
@@ -136,7 +160,7 @@ def _submissions(
         ability = 0.4 + 0.6 * ((who * 7919) % students) / students
         level = ability * (0.3 + 0.7 * (nth + 1) / share)
         at = BEGAN + WEEK_SECONDS * (nth + random_of.random()) / share
-        yield _submission(random_of, unit, layout, f"student-{who:04}", f"{number:032x}", at, level)
+        yield _submission(random_of, unit, layout, student(who), f"{number:032x}", at, level)
 
 
 def _submission(

@@ -24,11 +24,10 @@ from service.classroom import (
 )
 from service.classroom.selection import Selection
 from service.database import reading
-from service.dependencies import Served, Teacher, Wanted
+from service.dependencies import ClassReader, CourseId, Served, Wanted
 from service.offerings import Offering
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
-from service.routes.offerings import CourseId
 
 T = TypeVar("T")
 
@@ -71,7 +70,7 @@ class Asked:
 
 
 def asked(
-    account: Teacher,
+    account: ClassReader,
     course: CourseId,
     unit: Wanted,
     service: Served,

@@ -19,6 +19,8 @@ from grader.report import (
 )
 from grader.seen import About
 from grader.unit import CourseTest, Erratum, Freedom, Mutant, Unit
+from service import database
+from service.tables import members, tokens, users
 from service.worker import FakeGrading
 from tests.service import samples
 from tests.service.conftest import Bench
@@ -147,6 +149,23 @@ def submit(bench: Bench, student: str, said: Says) -> str:
     submission = bench.submitted(student)
     bench.graded(bench.worker(FakeGrading(answer)))
     return submission
+
+
+def enrol(bench: Bench, student: str, *, name: str = "", section: str = "", role: str = "student") -> None:
+    """Make the student a member of the course, or what `role` says."""
+    said = {"created_at": 0.0}
+    with database.writing(bench.engine) as connection:
+        connection.execute(
+            tokens.insert().values(**said, id=f"t-{student}", digest=f"t-{student}", role="person", label="")
+        )
+        connection.execute(
+            users.insert().values(
+                **said, id=student, account=f"t-{student}", login=student, name=name, student=student, admin=False
+            )
+        )
+        connection.execute(
+            members.insert().values(**said, course="default", user=student, role=role, section=section, source="csv")
+        )
 
 
 def a_class(make_bench: Callable[..., Bench]) -> Bench:
