@@ -6,8 +6,8 @@ The rows of results that are there already are written by a worker, from their r
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 
 def upgrade() -> None:
