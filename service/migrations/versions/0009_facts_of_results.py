@@ -6,8 +6,8 @@ The rows of results that are there already are written by a worker, from their r
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:
