@@ -138,7 +138,7 @@ def create(
             created_at=now,
             expires_at=expires_at,
             user=user,
-            courses=json.dumps(list(courses)) if courses is not None else None,
+            courses=limited_to(*courses) if courses is not None else None,
             created_by=created_by,
         )
     )
@@ -200,6 +200,17 @@ def revive(connection: sa.Connection, account_id: str) -> None:
 
 def rename(connection: sa.Connection, account_id: str, label: str) -> None:
     connection.execute(tokens.update().where(tokens.c.id == account_id).values(label=label))
+
+
+def limited_to(*courses: str) -> str:
+    """What the column `courses` holds for a token that is limited to these."""
+    return json.dumps(list(courses))
+
+
+def matching(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Account]:
+    """The accounts whose rows fit, the newest first."""
+    query = sa.select(tokens).where(*conditions).order_by(tokens.c.created_at.desc(), tokens.c.id)
+    return [_account(row) for row in connection.execute(query)]
 
 
 def list_all(connection: sa.Connection) -> list[Account]:

@@ -23,6 +23,7 @@ from service.lti import routes as lti_routes
 from service.lti.frames import Frames
 from service.people import courses as courses_pages
 from service.people import pages as people_pages
+from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
 from service.routes import events
@@ -63,7 +64,7 @@ def create_app(service: Service) -> FastAPI:
     for error in AWAY:
         app.add_exception_handler(error, _without_database)
     pressure.install(app)
-    for router in routes.ALL:
+    for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
     for router in (pages.router, people_pages.router, courses_pages.router):
         app.include_router(router)

@@ -6,6 +6,7 @@ people and tokens alike. (docs/decisions/0175)
 
 import secrets
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from service.tables import invitations, sessions, tokens, users
 
 LOGIN_CHARS = 254
 NAME_CHARS = 200
+AT_A_TIME = 500
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,22 @@ def find_by_login(connection: sa.Connection, login: str) -> User | None:
 
 def find_by_student(connection: sa.Connection, student: str) -> User | None:
     return _one(connection, users.c.student == student)
+
+
+def having_logins(connection: sa.Connection, logins: Sequence[str]) -> dict[str, User]:
+    """Those of these (folded) logins that somebody has."""
+    return {user.login: user for user in _having(connection, users.c.login, logins)}
+
+
+def having_students(connection: sa.Connection, students: Sequence[str]) -> dict[str, User]:
+    """Those of these students' names that somebody has."""
+    return {user.student: user for user in _having(connection, users.c.student, students)}
+
+
+def _having(connection: sa.Connection, column: sa.Column[str], values: Sequence[str]) -> Iterator[User]:
+    for start in range(0, len(values), AT_A_TIME):
+        query = sa.select(users).where(column.in_(values[start : start + AT_A_TIME]))
+        yield from map(User.of, connection.execute(query))
 
 
 def find_by_account(connection: sa.Connection, account_id: str) -> User | None:

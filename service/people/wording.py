@@ -39,3 +39,86 @@ def not_enrolled(course: str) -> str:
         f"You are not enrolled in a course {course[:80]!r}. Name yours in the field 'course', or ask its teacher to "
         "add you."
     )
+
+
+# -- class lists -----------------------------------------------------------------------------------------------------
+
+ROSTER_EMPTY = "The list is empty. Its first line names the columns, such as: email,name,student,section"
+ROSTER_NOBODY = "There is neither an email (or login) nor a student id. Fill one in, or take the line out."
+ROSTER_SAME_PERSON = (
+    "This is a person whom a line before names already, by another login or id. Take one of the two out."
+)
+ROSTER_OUTDATED = (
+    "Somebody changed who is in the course meanwhile. Look at what the list would change now, and apply that."
+)
+LAST_TEACHER = "The course would have no teacher any more. Make somebody else a teacher first."
+
+
+def roster_unreadable(reason: str) -> str:
+    return f"This is not a CSV: {reason}. Export the list again, or look for a quotation mark without its pair."
+
+
+def roster_without_login(head: Sequence[str]) -> str:
+    shown = ", ".join(repr(cell[:40]) for cell in head[:12])
+    return (
+        "The first line must name the columns, and one of them must be email, login or student. It names: "
+        f"{shown}. Add a line such as: email,name,student,section"
+    )
+
+
+def roster_long(most: int) -> str:
+    return f"The list has more than {most} lines. Send it in parts."
+
+
+def roster_wide(cells: int, columns: int) -> str:
+    return f"The line has {cells} cells, but there are {columns} columns. Put quotation marks around cells with commas."
+
+
+def roster_twice(what: str, value: str, line: int) -> str:
+    return f"The {what} {value[:80]!r} is in line {line} as well. Take one of the two out."
+
+
+def login_invalid(login: str) -> str:
+    return f"{login[:80]!r} is no email or login: there must be no space in it."
+
+
+def role_unknown(role: str) -> str:
+    return f"There is no role {role[:40]!r}. It is student, grader or teacher; without one, student."
+
+
+def cell_invalid(what: str, most: int) -> str:
+    return f"The {what} must have at most {most} printable characters."
+
+
+def login_of_another(login: str, student: str) -> str:
+    return (
+        f"The login {login[:80]!r} is of somebody whom submissions know by another student id than {student[:80]!r}. "
+        "Correct one of them, or leave the id empty."
+    )
+
+
+def login_kept(login: str) -> str:
+    return f"known by this student id; signs in with another login than {login[:80]!r}, and goes on doing so"
+
+
+def role_kept(role: str) -> str:
+    return f"is a {role} here and stays one"
+
+
+# -- members, links, tokens ------------------------------------------------------------------------------------------
+
+MEMBER_UNKNOWN = "Nobody with this login is in the course."
+USER_UNKNOWN = "There is nobody with this login."
+LINK_NOT_YOURS = (
+    "You cannot make a link for this person: they have a part in a course that is not yours, or a password and more "
+    "rights than a student or grader. An administrator can."
+)
+TOKEN_UNKNOWN = "There is no such token here."
+TOKEN_NEEDS_STUDENT = "A student's token needs the student it stands for, and no other token has one."
+STUDENT_NOT_MEMBER = "No student of this course is known by that name. Add the student first."
+COURSE_ID_HINT = "letters, digits, dots, dashes and underscores, such as nlp-2026"
+
+
+def taken(field: str) -> str:
+    what = "login" if field == "login" else "student id"
+    return f"Somebody else has this {what}."

@@ -8,6 +8,9 @@ from fastapi import FastAPI
 
 from service import accounts, database
 from service.accounts import Role
+from service.offerings import By
+from service.people import mint
+from service.tables import metadata
 from service.worker import FakeGrading
 from tests.service import samples
 
@@ -67,7 +70,10 @@ STAFF = ("grader", "teacher", "admin")
 
 HINT = {"mutant": "m01", "number": "1"}
 LTI = {"ticket": 32 * "0"}
+PLAIN = {"unit": "L0.0", "course": "default", "student": "ada", **HINT, **LTI}
 UNIT = "/v1/courses/{course}/units/{unit}"
+COURSE = "/v1/courses/{course}"
+MEMBER = COURSE + "/members/{login}"
 ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
 OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
@@ -138,6 +144,15 @@ TABLE = {
     ("GET", BY_HAND): staff(first=("PUT", BY_HAND, {"json": OVERRIDE})),
     ("PUT", BY_HAND): staff(send={"json": OVERRIDE}),
     ("DELETE", BY_HAND): staff(good={204}, first=("PUT", BY_HAND, {"json": OVERRIDE})),
+    ("GET", "/v1/me"): Entry(VALID),
+    ("GET", COURSE + "/members"): staff(),
+    ("PUT", MEMBER): staff(send={"json": {"role": "student"}}),
+    ("DELETE", MEMBER): staff(good={204}, first=("PUT", MEMBER, {"json": {}})),
+    ("POST", COURSE + "/invitations"): staff(send={"json": {"login": "ada"}}, first=("PUT", MEMBER, {"json": {}})),
+    ("POST", COURSE + "/roster"): staff(send={"json": {"csv": "login,name\nbob,Bob", "apply": True}}),
+    ("GET", COURSE + "/tokens"): staff(),
+    ("POST", COURSE + "/tokens"): staff(good={201}, send={"json": {"role": "lms"}}),
+    ("DELETE", COURSE + "/tokens/{token_id}"): staff(good={204}),
     ("GET", "/v1/students/{student}"): admin(),
     ("DELETE", "/v1/students/{student}"): admin(),
     ("GET", "/v1/audit"): staff(),
@@ -172,13 +187,19 @@ class Scene:
         bench.graded(bench.worker(FakeGrading(samples.surviving("m01"))))
         self.queued = bench.submitted("ada")
         self.tokens = {}
+        with database.writing(bench.engine) as connection:
+            made = mint.for_course(connection, "default", Role.LMS, By(None, bench.clock()))
+        self.token_id = made.account.id
+
+    @property
+    def names(self):
+        return {"run_id": self.run, "token_id": self.token_id, "login": "ada", **PLAIN}
 
     def path(self, template, entry):
         if template == "/static":
             return "/static/style.css"
         submission = self.queued if entry.queued else self.graded
-        names = {"run_id": self.run, "unit": "L0.0", "course": "default", "student": "ada", **HINT, **LTI}
-        return template.format(submission_id=submission, **names)
+        return template.format(submission_id=submission, **self.names)
 
     def ask(self, who, method, path, send):
         return self.bench.client.request(method, path, headers=self.headers(who), **send)
@@ -221,6 +242,73 @@ def test_a_route_opens_to_exactly_its_roles(bench, method, template):
         else:
             refused = entry.staff_refused if who in ("teacher", "admin") else None
             assert answer.status_code == (refused or entry.refused), (who, answer.text)
+
+
+API = sorted(key for key, entry in TABLE.items() if key[1].startswith("/v1/") and not entry.public)
+
+
+def held(bench):
+    """Everything that is stored, but for who was seen when."""
+    tables = [table for table in metadata.sorted_tables if table.name not in ("ag_sessions", "ag_guesses")]
+    return {table.name: [tuple(row) for row in bench.rows(table)] for table in tables}
+
+
+def limited(bench, role, course):
+    """Headers of a token that is good for one course only."""
+    with database.writing(bench.engine) as connection:
+        student = "ada" if role == "student" else None
+        by = By(None, bench.clock())
+        return {
+            "Authorization": f"Bearer {mint.for_course(connection, course, Role(role), by, student=student).secret}"
+        }
+
+
+@pytest.mark.parametrize(("method", "template"), API)
+def test_who_is_in_another_course_only_sees_nothing_and_changes_nothing(bench, method, template):
+    entry = TABLE[method, template]
+    scene = Scene(bench)
+    if entry.first:
+        scene.ask("admin", entry.first[0], scene.path(entry.first[1], entry), entry.first[2])
+    asks = {role: (bench.client.request, limited(bench, role, "other")) for role in ("grader", "teacher", "lms")}
+    asks["ada"] = (bench.client.request, limited(bench, "student", "other"))  # the same student, there
+    for who, role in (("ada at a browser", "student"), ("a teacher at a browser", "teacher")):
+        browser = bench.browser(who.partition(" ")[0], other=role)
+        asks[who] = (browser.send, {"X-CSRF-Token": browser.csrf})
+    before = held(bench)
+    for who, (ask, headers) in asks.items():
+        for query in ("", "?course=default"):
+            answer = ask(method, scene.path(template, entry) + query, headers=headers, **entry.send)
+            assert answer.status_code < 500, (who, answer.text)
+            assert held(bench) == before, who
+            if method != "GET" or (query and "unit" not in template):
+                assert answer.status_code in (403, 404, 422) or template in EVERYBODYS, (who, answer.text)
+            secrets = [scene.graded, scene.queued, scene.token_id]
+            if not who.startswith("ada") and template != "/v1/audit":  # that she is in the other course is no secret
+                secrets.append("ada")
+            assert not any(each in answer.text for each in secrets) or answer.status_code == 404, (who, answer.text)
+
+
+EVERYBODYS = ("/v1/me", "/v1/courses", "/v1/audit", "/v1/units/{unit}")
+"""What is answered about the caller's own courses, or is no secret."""
+
+
+@pytest.mark.parametrize(("method", "template"), API)
+def test_a_token_for_the_course_opens_what_its_role_may(bench, method, template):
+    entry = TABLE[method, template]
+    scene = Scene(bench)
+    if "/events" in template:
+        bench.graded()
+    for role, may in (("teacher", "teacher" in entry.may), ("grader", "teacher" in entry.may and method == "GET")):
+        if entry.first and may:
+            scene.ask("admin", entry.first[0], scene.path(entry.first[1], entry), entry.first[2])
+        headers = limited(bench, role, "default")
+        before = held(bench)
+        answer = bench.client.request(method, scene.path(template, entry), headers=headers, **entry.send)
+        if may and not (role == "grader" and template in ("/v1/audit", COURSE + "/tokens")):
+            assert answer.status_code in entry.good, (role, answer.text)
+        else:
+            assert answer.status_code in (403, 404), (role, answer.text)
+            assert held(bench) == before
 
 
 @pytest.mark.parametrize(("method", "template"), sorted(key for key, entry in TABLE.items() if entry.page))
@@ -281,15 +369,7 @@ def test_no_name_in_a_path_or_a_query_is_too_odd(bench):
     for method, template in sorted(TABLE):
         entry = TABLE[method, template]
         names = [part[1:-1] for part in template.split("/") if part.startswith("{")]
-        plain = {
-            "submission_id": scene.graded,
-            "run_id": scene.run,
-            "unit": "L0.0",
-            "course": "default",
-            "student": "x",
-            **HINT,
-            **LTI,
-        }
+        plain = {"submission_id": scene.graded, **scene.names, "student": "x"}
         for odd in ODD:
             paths = [template.format(**{**plain, name: odd}) for name in names]
             paths += [f"{template.format(**plain)}?{name}={odd}" for name in parameters.get((method, template), [])]
