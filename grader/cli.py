@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from grader import conclude, local, sandboxes, wording
+from grader import conclude, deps, local, sandboxes, wording
 from grader.errors import OracleError, Rejected
 from grader.formats import Format, Material, rendered
 from grader.grade import About, Progress, fresh_seed
@@ -66,6 +66,13 @@ def _only_verdicts_exit_with_1() -> Iterator[None]:
     type=click.Path(path_type=Path),
     help="A folder, a .zip or .tar.gz, or (repeated) single files.",
 )
+@click.option(
+    "--ref-deps",
+    "allowed",
+    default=deps.ALL,
+    show_default=True,
+    help="The units whose reference stands in for files you do not send: all, none, or ids with commas between.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Repeat a grading: the seed that its report shows.")
 @click.option("--format", "form", type=click.Choice([form.value for form in Format]), default="text", show_default=True)
 @click.option(
@@ -89,6 +96,7 @@ def grade(
     words: tuple[str, ...],
     files: tuple[str, ...],
     tests: tuple[Path, ...],
+    allowed: str,
     seed: int | None,
     form: str,
     points: float,
@@ -108,7 +116,7 @@ def grade(
     course = _course(course_dir)
     unit = _unit(course, unit_id)
     for pair in named:
-        if unit.stem_of(stem := pair.partition("=")[0]) not in {file.stem for file in unit.files}:
+        if unit.stem_of(stem := pair.partition("=")[0]) not in {*unit.dep_stems, *(file.stem for file in unit.files)}:
             raise click.UsageError(wording.no_such_option(stem))
     about = About(
         id=uuid.uuid4().hex,
@@ -120,6 +128,7 @@ def grade(
     try:
         uploads = _unit_files(unit, [*files, *named])
         submission = take_in(unit, uploads, local.read_paths(_existing([*tests, *map(Path, further)])))
+        deps.check(unit, submission, _ref_deps(allowed))
     except Rejected as refusal:
         message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
         _finish(conclude.rejected(unit.id, about, refusal.code, message), Format(form), Material(unit), points)
@@ -179,6 +188,13 @@ def _unit(course: Course, unit_id: str) -> Unit:
     if unit_id not in course.units:
         raise click.UsageError(wording.unit_unknown(unit_id, sorted(course.units)))
     return course.units[unit_id]
+
+
+def _ref_deps(text: str) -> deps.RefDeps:
+    try:
+        return deps.ref_deps(text)
+    except ValueError as error:
+        raise click.UsageError(wording.REF_DEPS_INVALID) from error
 
 
 def _unit_files(unit: Unit, pairs: Sequence[str]) -> dict[str, Upload]:

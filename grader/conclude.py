@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from grader import agreement, reasons, verdicts, wording
+from grader import agreement, deps, reasons, verdicts, wording
 from grader.mutation_part import mutation_part
 from grader.plan import Policy, smoke_first
 from grader.report import (
     ContractPart,
+    DepPart,
     EnvironmentPart,
     Integrity,
     Problem,
@@ -65,6 +66,15 @@ def report(
         reasons=found if found else (Reason(code="passed", message=wording.PASSED),),
         next_step=reasons.next_step(public, contract_part, course, tests, mutants, found),
         intake=intake_entries(submission.notes),
+        deps=tuple(
+            DepPart(
+                id=dep.id,
+                title=dep.title,
+                used="submitted" if deps.sent(dep, submission) else "reference",
+                offered=dep.offered,
+            )
+            for dep in unit.deps
+        ),
         contract=contract_part,
         course_tests=course,
         oracle=oracle,

@@ -33,12 +33,13 @@ def check(unit: Unit, submission: Submission) -> tuple[Problem, ...]:
     Test files that cannot be parsed are passed over: pytest reports them when it collects them.
     """
     found: list[Problem] = []
-    for file in unit.files:
+    others = [file for file in unit.dep_files if file.path in submission.files and file.module in unit.contracts]
+    for file in (*unit.files, *others):
         tree = parse(submission.files[file.path])
         if isinstance(tree, Unparsed):
             found.append(Problem(tree.code, file.path, tree.line, tree.message))
             continue
-        problems = [*_missing(unit.contract[file.module], tree, file.path), *_forbidden(unit, tree, file.path)]
+        problems = [*_missing(unit.contracts[file.module], tree, file.path), *_forbidden(unit, tree, file.path)]
         found.extend(sorted(problems, key=lambda problem: problem.line))
     for test in submission.tests:
         if test.path.endswith(".py") and not isinstance(tests := parse(test.data), Unparsed):

@@ -74,7 +74,8 @@ class _Notes:
 def take_in(
     unit: Unit, files: Mapping[str, Upload], tests: Sequence[Upload], limits: IntakeLimits | None = None
 ) -> Submission:
-    """The submission, or Rejected. `files` maps the stem of a unit's file ("mha") to what was sent for it.
+    """The submission, or Rejected. `files` maps the stem of a unit's file ("mha") to what was sent for it; files of the
+    units it builds on may be among them.
 
     `tests` are archives (.zip, .tar, .tar.gz, told by content) or single files, in any order. No test file among them
     is no reason to refuse: that is graded.
@@ -97,14 +98,18 @@ def take_in(
 
 def _unit_files(unit: Unit, files: Mapping[str, Upload], limits: IntakeLimits, notes: _Notes) -> dict[str, bytes]:
     wanted = [file.stem for file in unit.files]
+    others = unit.dep_stems
     for stem in sorted(files):
-        if stem not in wanted:
+        if stem not in wanted and stem not in others:
             raise Rejected("unknown_file", wording.unknown_file(stem, wanted), wording.shown(stem))
     taken: dict[str, bytes] = {}
     for file in unit.files:
         if file.stem not in files:
             raise Rejected("missing_file", wording.missing_file(file.stem, file.path, wanted), f"{file.stem}.py")
         taken[file.path] = _source(files[file.stem].data, f"{file.stem}.py", limits, notes)
+    for stem, file in others.items():
+        if stem in files:
+            taken[file.path] = _source(files[stem].data, f"{stem}.py", limits, notes)
     return taken
 
 

@@ -35,6 +35,7 @@ def _tuple(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+UnitId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
 Path = Annotated[str, AfterValidator(relative)]
 UnitPath = Annotated[str, AfterValidator(_unit_path)]
 Text = Annotated[str, Field(min_length=1)]
@@ -83,14 +84,19 @@ class Erratum(_Table):
     note: str = ""
 
 
-class ModuleFile(_Table):
-    """course/modules/UNIT.toml. Unknown keys are ignored; `deps` is for people."""
+class Dep(_Table):
+    id: UnitId
+    title: str = ""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+
+class ModuleFile(_Table):
+    """course/modules/UNIT.toml. Unknown keys are ignored."""
+
+    id: UnitId
     title: Text
     contract: Annotated[list[Path], Field(min_length=1)]
     units: Annotated[list[UnitPath], Field(min_length=1)]
-    deps: list[Any] = []
+    deps: list[Dep] = []
     forbidden: list[Text] = []
     build: list[Text] = []
     tests: Tests

@@ -5,7 +5,7 @@ Nothing here runs anything: every function is pure, and what is random comes fro
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import cycle
@@ -61,9 +61,34 @@ class Variant:
     files: Mapping[str, bytes]  # by unit path
 
 
-def preload(unit: Unit) -> tuple[Module, ...]:
+def preload(unit: Unit, without: Collection[str] = ()) -> tuple[Module, ...]:
     """The reference of every other module, imported once before the runs of a submission fork."""
-    return tuple(_module(name, source, visible=False) for name, source in unit.companions.items())
+    return tuple(
+        _module(name, source, visible=False) for name, source in unit.companions.items() if name not in without
+    )
+
+
+def unsettled(unit: Unit, submission: Submission) -> frozenset[str]:
+    """The other modules that hang on what was sent of other units: those in its place, and all that import them."""
+    found = {file.module for file in unit.dep_files if file.path in submission.files}
+    for name, source in unit.companions.items():  # in dependency order
+        if found & _imports(name, source):
+            found.add(name)
+    return frozenset(found)
+
+
+def _imports(module: str, source: bytes) -> set[str]:
+    """The modules that one may import, by its source: names of packages and of what is taken from them."""
+    package = module.split(".")[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {start, *(f"{start}.{alias.name}" for alias in node.names)}
+    return found
 
 
 def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
@@ -72,8 +97,15 @@ def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
 
 
 def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
-    """The student's files as modules; their source may be quoted to the student."""
-    return tuple(_module(file.module, submission.files[file.path], visible=True) for file in unit.files)
+    """The student's files as modules, whose source may be quoted to the student; what was sent of other units, and the
+    reference of modules that import that, come first."""
+    sent = {file.module: submission.files[file.path] for file in unit.dep_files if file.path in submission.files}
+    hanging = unsettled(unit, submission)
+    others = dict.fromkeys(name for name in (*unit.companions, *sent) if name in hanging)
+    return (
+        *(_module(name, sent.get(name, unit.companions.get(name, b"")), visible=name in sent) for name in others),
+        *(_module(file.module, submission.files[file.path], visible=True) for file in unit.files),
+    )
 
 
 def variant_modules(unit: Unit, variant: Variant, salt: int) -> tuple[Module, ...]:

@@ -340,6 +340,13 @@ class ByHandPart(Part):
     set_at: datetime
 
 
+class DepPart(Part):
+    id: str
+    title: str
+    used: Literal["submitted", "reference"] = Field(description="whose code the student's unit was run with")
+    offered: bool = Field(description="whether the course has it as a unit that can be handed in")
+
+
 class Report(Part):
     schema_: Literal["autograder.report/1"] = Field(default=SCHEMA, alias="schema")
     submission: SubmissionPart
@@ -349,6 +356,7 @@ class Report(Part):
     reasons: tuple[Reason, ...]
     next_step: str
     intake: tuple[IntakeEntry, ...] = ()
+    deps: tuple[DepPart, ...] = Field(default=(), description="the units that this one builds on")
     contract: ContractPart | None = None
     course_tests: CourseTestsPart | None = None
     oracle: OraclePart | None = None

@@ -93,6 +93,19 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class Dep:
+    """A unit that this one builds on. `files` are what its students write; none if the course does not offer it."""
+
+    id: str
+    title: str
+    files: tuple[UnitFile, ...] = ()
+
+    @property
+    def offered(self) -> bool:
+        return bool(self.files)
+
+
+@dataclass(frozen=True)
 class UnitOracle:
     """The unit's own source of truth: `source` for the trusted process (cases, expected), `driver` for the sandbox."""
 
@@ -131,9 +144,21 @@ class Unit:
     weight_mutation: float = 0.5
     full_matrix_cpu_seconds: float | None = None  # None: as the policy says
     oracle: UnitOracle | None = None
+    deps: tuple[Dep, ...] = ()  # what it names itself, and of what the course offers what those name, nearest first
     runtime: str = PLAIN  # one of sandbox.runtimes
     aliases: Mapping[str, str] = field(default_factory=dict)  # other file names that stand for a unit's file, by path
     digest: str = ""  # SHA-256 over everything the unit's grade depends on
+
+    @property
+    def dep_files(self) -> tuple[UnitFile, ...]:
+        """What a student may have written of other units: sent along, it is used in place of the reference."""
+        return tuple(file for dep in self.deps for file in dep.files)
+
+    @property
+    def dep_stems(self) -> dict[str, UnitFile]:
+        """The same by stem, as form fields name them; of two with one stem the unit's own, or the nearer one."""
+        own = {file.stem for file in self.files} | {"tests"}
+        return {file.stem: file for file in reversed(self.dep_files) if file.stem not in own}
 
     def stem_of(self, stem: str) -> str:
         """The stem of the unit's file that a name without .py stands for: itself, unless it is an alias."""

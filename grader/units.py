@@ -6,6 +6,7 @@ A unit that is malformed becomes a `UnitProblem` with file, line and reason; the
 """
 
 import ast
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,19 @@ from grader.driver import driver_of
 from grader.errors import LoadError
 from grader.module_file import ModuleFile
 from grader.source import Unparsed, parse
-from grader.unit import Contract, Course, CourseTest, Erratum, Mutant, Unit, UnitFile, UnitOracle, UnitProblem, Wheat
+from grader.unit import (
+    Contract,
+    Course,
+    CourseTest,
+    Dep,
+    Erratum,
+    Mutant,
+    Unit,
+    UnitFile,
+    UnitOracle,
+    UnitProblem,
+    Wheat,
+)
 from sandbox.records import File
 
 DEFAULT_COURSE = Path(__file__).resolve().parent.parent / "course"  # beside this package, as in a checkout
@@ -45,9 +58,26 @@ def load_course(root: Path) -> Course:
             units[unit.id] = unit
         except LoadError as error:
             problems.append(UnitProblem(path.stem, error.file, error.line, error.reason))
+    units = {unit.id: replace(unit, deps=_all_deps(unit, units)) for unit in units.values()}
     parts = [(unit.id, unit.digest.encode()) for unit in units.values()]
     parts.extend((f"!{problem.unit}", repr(problem).encode()) for problem in problems)
     return Course(units, tuple(problems), digest_of(parts))
+
+
+def _all_deps(unit: Unit, units: Mapping[str, Unit]) -> tuple[Dep, ...]:
+    """What the unit names, and of what the course offers what those name, nearest first and each once."""
+    found: dict[str, Dep] = {}
+    waiting = deque(unit.deps)
+    own = {file.path for file in unit.files}
+    while waiting:
+        dep = waiting.popleft()
+        if dep.id in found or dep.id == unit.id:
+            continue
+        offered = units.get(dep.id)
+        files = tuple(file for file in offered.files if file.path not in own) if offered else ()
+        found[dep.id] = replace(dep, title=dep.title or (offered.title if offered else ""), files=files)
+        waiting.extend(offered.deps if offered else ())
+    return tuple(found.values())
 
 
 class _Tree:
@@ -174,6 +204,7 @@ def _load(tree: _Tree, file: str) -> Unit:
         weight_course_tests=settings.weights.course_tests,
         weight_mutation=settings.weights.mutation,
         oracle=_oracle(tree, settings.id),
+        deps=tuple(Dep(dep.id, dep.title) for dep in settings.deps),
         runtime=settings.runtime,
         aliases=dict(settings.aliases),
     )

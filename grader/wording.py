@@ -10,6 +10,7 @@ from signal import Signals
 
 from grader.comparator import Difference, Kind
 from grader.report import Cause
+from grader.unit import Dep
 from sandbox.records import Ending, EndingKind, Limits, Resource
 
 NAME_SHOWN_CHARS = 120
@@ -50,10 +51,24 @@ def size(count: int) -> str:
 # -- intake: refused -------------------------------------------------------------------------------------------------
 
 
+REF_DEPS_INVALID = "ref_deps is all, none, or the ids of units with commas between them, such as L5.1,L0.4."
+
+
 def missing_file(stem: str, path: str, wanted: Sequence[str]) -> str:
     fields = " ".join(f"-F {name}=@{name}.py" for name in wanted)
     return (
         f"The file {stem}.py is missing. This unit wants your {path}: send {fields} and your tests with -F tests=@..."
+    )
+
+
+def needs_dep(lacking: Sequence[Dep]) -> str:
+    """`lacking`: nearest first; the one that nothing else of them stands in front of is the last."""
+    first = lacking[-1]
+    files = " ".join(f"-F {file.stem}=@{file.stem}.py" for file in first.files)
+    also = f" (and {', '.join(dep.id for dep in lacking[:-1])} after it)" if len(lacking) > 1 else ""
+    return (
+        f"This unit needs {first.id}{f', {first.title}' if first.title else ''}: build and pass it first{also}, "
+        f"send yours with {files}, or take the reference with ref_deps=all."
     )
 
 

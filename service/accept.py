@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from grader import deps
+from grader.errors import Rejected
 from grader.unit import Unit
 from service import accounts, cache, idempotency, limits, offerings, outbox, posted, pressure, submissions, wording
 from service.accounts import Account
@@ -188,6 +190,7 @@ def _store(
             raise token_invalid()
         if offerings.find(connection, post.course) is None:
             raise Problem(422, "course_unknown", wording.course_unknown(post.course))
+        _check_deps(connection, post, student)
         hit = _hit(service, connection, post, now)
         allowed = limits.check(
             connection,
@@ -242,3 +245,15 @@ def _hit(service: Service, connection: sa.Connection, post: Post, now: float) ->
 
 def _repeats(connection: sa.Connection, post: Post, student: str | None) -> bool:
     return cache.sent_before(connection, post.course, post.unit.id, student, post.submission.digest)
+
+
+def _check_deps(connection: sa.Connection, post: Post, student: str | None) -> None:
+    """Raises Problem 422 if the submission lacks a unit that the sender wants to have been built."""
+    allowed = deps.ref_deps(post.ref_deps)
+    if allowed.every:
+        return
+    passed = submissions.passed_units(connection, post.course, student) if student is not None else ()
+    try:
+        deps.check(post.unit, post.submission, allowed, passed)
+    except Rejected as error:
+        raise Problem(422, error.code, error.message) from error

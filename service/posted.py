@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+from grader.deps import ALL, ref_deps
 from grader.digest import digest_of
 from grader.errors import Rejected
 from grader.intake import take_in
 from grader.submission import Submission, Upload
 from grader.unit import Unit
+from grader.wording import REF_DEPS_INVALID
 from service import wording
 from service.accounts import Account, Role
 from service.outbound import Reach, Unreachable
@@ -17,8 +19,9 @@ from service.upload import Form
 
 NAME_CHARS = 128
 CALLBACK_CHARS = 2000
+REF_DEPS_CHARS = 1000
 STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
-TEXT_FIELDS = ("student", "course", "callback", "receipt")
+TEXT_FIELDS = ("student", "course", "callback", "receipt", "ref_deps")
 DEFAULT_COURSE = "default"
 
 
@@ -32,6 +35,7 @@ class Post:
     course: str
     named: str
     callback: str = ""
+    ref_deps: str = ALL
 
     @property
     def fingerprint(self) -> str:
@@ -39,13 +43,16 @@ class Post:
         parts = {"unit": self.unit.id, "course": self.course, "student": self.named, "files": self.submission.digest}
         if self.callback:
             parts["callback"] = self.callback
+        if self.ref_deps != ALL:
+            parts["ref_deps"] = self.ref_deps
         return digest_of((name, text.encode()) for name, text in parts.items())
 
     @property
     def fields(self) -> dict[str, str]:
         """The text fields with which the same is sent again."""
         course = "" if self.course == DEFAULT_COURSE else self.course
-        fields = (("student", self.named), ("course", course), ("callback", self.callback))
+        deps = "" if self.ref_deps == ALL else self.ref_deps
+        fields = (("student", self.named), ("course", course), ("callback", self.callback), ("ref_deps", deps))
         return {name: text for name, text in fields if text}
 
 
@@ -53,7 +60,12 @@ def read(unit: Unit, form: Form, curl: str) -> Post:
     """What the form holds; raises Problem 422."""
     named, course = one_field(form, "student"), one_field(form, "course") or DEFAULT_COURSE
     callback = one_field(form, "callback", CALLBACK_CHARS)
-    return Post(unit, taken_in(unit, form, curl), course, named, callback)
+    deps = one_field(form, "ref_deps", REF_DEPS_CHARS) or ALL
+    try:
+        ref_deps(deps)
+    except ValueError as error:
+        raise Problem(422, "invalid_field", REF_DEPS_INVALID) from error
+    return Post(unit, taken_in(unit, form, curl), course, named, callback, deps)
 
 
 def check_callback(account: Account, student: str | None, callback: str, reach: Reach) -> None:
@@ -117,13 +129,14 @@ def taken_in(unit: Unit, form: Form, curl: str) -> Submission:
     if missing:
         code = "no_tests_sent" if missing == ["tests"] else "missing_file"  # as intake names them
         raise Problem(422, code, wording.file_missing(missing, curl), curl=curl)
-    unknown = set(form.files) - {*stems, "tests"} | set(form.fields) - set(TEXT_FIELDS)
+    unknown = set(form.files) - {*stems, *unit.dep_stems, "tests"} | set(form.fields) - set(TEXT_FIELDS)
     if unknown:
         raise Problem(422, "unknown_field", wording.field_unknown(sorted(unknown), curl), curl=curl)
-    for stem in stems:
+    sent = [stem for stem in (*stems, *unit.dep_stems) if stem in form.files]
+    for stem in sent:
         if len(form.files[stem]) > 1:
             raise Problem(422, "repeated_field", wording.field_repeated(stem), curl=curl)
     try:
-        return take_in(unit, {stem: form.files[stem][0] for stem in stems}, form.files["tests"])
+        return take_in(unit, {stem: form.files[stem][0] for stem in sent}, form.files["tests"])
     except Rejected as error:
         raise Problem(422, error.code, error.message, path=error.path) from error

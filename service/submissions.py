@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
+from grader.report import Verdict
 from grader.submission import IntakeNote, Submission
 from sandbox.records import File
 from service import audit, blobs
@@ -16,7 +17,7 @@ from service.queue import Queue
 from service.runs import FIRST, Status
 from service.runs import add as add_run
 from service.tables import blobs as blob_rows
-from service.tables import files, runs, submissions
+from service.tables import files, results, runs, submissions
 
 PRIORITY_CLASS = 1000  # of a student's own submission; an unset priority would be 0 and jump the queue
 
@@ -130,6 +131,19 @@ def of_run(connection: sa.Connection, run_id: str) -> Stored | None:
     query = sa.select(submissions).join(runs, runs.c.submission == submissions.c.id)
     row = connection.execute(query.where(runs.c.id == run_id)).one_or_none()
     return _stored(row) if row is not None else None
+
+
+def passed_units(connection: sa.Connection, course: str, student: str) -> frozenset[str]:
+    """The units of a course of which the student has a submission that passes."""
+    query = (
+        sa.select(submissions.c.unit)
+        .distinct()
+        .select_from(submissions.join(results, results.c.run == submissions.c.run))
+        .where(
+            submissions.c.course == course, submissions.c.student == student, results.c.verdict == Verdict.PASS.value
+        )
+    )
+    return frozenset(connection.execute(query).scalars())
 
 
 def load(connection: sa.Connection, stored: Stored) -> Submission:

@@ -172,6 +172,10 @@ FIELDS = {
     "reasons[].code": AS_IS,
     "reasons[].message": AS_IS,  # the same words for everyone, made of names in the files, outcomes and limits
     "next_step": AS_IS,  # likewise
+    "deps[].id": AS_IS,
+    "deps[].title": AS_IS,
+    "deps[].used": AS_IS,
+    "deps[].offered": AS_IS,
     "intake[].action": AS_IS,
     "intake[].path": AS_IS,
     "intake[].message": AS_IS,
