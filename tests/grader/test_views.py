@@ -172,6 +172,8 @@ FIELDS = {
     "reasons[].code": AS_IS,
     "reasons[].message": AS_IS,  # the same words for everyone, made of names in the files, outcomes and limits
     "next_step": AS_IS,  # likewise
+    "feedback": AS_IS,
+    "by_hand": AS_IS,
     "deps[].id": AS_IS,
     "deps[].title": AS_IS,
     "deps[].used": AS_IS,
