@@ -21,6 +21,7 @@ from service.dependencies import Service
 from service.events import STREAM, Hub
 from service.lti import routes as lti_routes
 from service.lti.frames import Frames
+from service.outbox import pages as outbox_pages
 from service.people import courses as courses_pages
 from service.people import pages as people_pages
 from service.people import routes as people_routes
@@ -66,7 +67,7 @@ def create_app(service: Service) -> FastAPI:
     pressure.install(app)
     for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
-    for router in (pages.router, people_pages.router, courses_pages.router):
+    for router in (pages.router, people_pages.router, courses_pages.router, outbox_pages.router):
         app.include_router(router)
     app.include_router(lti_routes.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")

@@ -3,6 +3,7 @@
 from grader.report import Verdict
 from service.accounts import Role
 from service.grades import Grade
+from service.outbox.changes import State
 
 CALLBACK_WITHOUT_STUDENT = "Whoever wants to be called back names the student: add the field 'student'."
 DELIVERY_UNKNOWN = "There is no such delivery, or it is not yours."
@@ -11,6 +12,24 @@ REDIRECTS = "it redirects; give the address it redirects to"
 TOKEN_REVOKED = "the token that asked to be called back was revoked"
 PLATFORM_GONE = "this platform is no longer registered"
 LATER_ONE_THERE = "the platform had this score, or a later one, already"
+
+STATES = {
+    State.IDLE: "nothing to tell yet",
+    State.WAITING: "waiting",
+    State.DELIVERED: "arrived",
+    State.FAILED: "given up",
+}
+PROGRESS = {"Pending": "being graded", "Failed": "grading failed", "NotReady": "not handed in"}
+
+
+def points(given: float, maximum: float) -> str:
+    return f"{given:g} of {maximum:g}"
+
+
+def sent_again(count: int) -> str:
+    if not count:
+        return "There was nothing to send again."
+    return f"{count} {'is' if count == 1 else 'are'} sent again, in the next seconds."
 
 
 def callback_of_role(role: Role) -> str:

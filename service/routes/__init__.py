@@ -1,5 +1,6 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
+from service.outbox import routes as deliveries
 from service.routes import (
     audit,
     classes,
@@ -30,6 +31,7 @@ ALL = (
     overrides.router,
     regrades.router,
     students.router,
+    deliveries.router,
     audit.router,
     health.router,
 )

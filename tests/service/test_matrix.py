@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from service import accounts, database
+from service import accounts, database, outbox, tables
 from service.accounts import Role
 from service.offerings import By
 from service.people import mint
@@ -78,6 +78,7 @@ ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
 OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
 SUBMISSION = "/v1/submissions/{submission_id}"
+DELIVERIES = "/v1/courses/{course}/deliveries"
 HINTS = SUBMISSION + "/hints"
 
 TABLE = {
@@ -101,6 +102,8 @@ TABLE = {
     ("POST", "/lti/launch"): public(good={401}),  # nothing was sent
     ("GET", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),  # nobody was asked
     ("POST", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),
+    ("GET", "/courses/{course}/deliveries"): page(*STAFF),
+    ("POST", "/courses/{course}/deliveries"): page("teacher", "admin", good={303}),
     ("GET", "/openapi.json"): public(),
     ("GET", "/livez"): public(),
     ("GET", "/readyz"): public(good={503}),  # no worker runs here
@@ -153,6 +156,11 @@ TABLE = {
     ("GET", COURSE + "/tokens"): staff(),
     ("POST", COURSE + "/tokens"): staff(good={201}, send={"json": {"role": "lms"}}),
     ("DELETE", COURSE + "/tokens/{token_id}"): staff(good={204}),
+    ("GET", DELIVERIES): staff("lms"),
+    ("POST", DELIVERIES + "/resend"): staff(send={"json": {}}),
+    ("POST", DELIVERIES + "/{delivery}/resend"): staff(),
+    ("GET", "/v1/callback-secret"): Entry(["lms"]),
+    ("POST", "/v1/callback-secret"): Entry(["lms"]),
     ("GET", "/v1/students/{student}"): admin(),
     ("DELETE", "/v1/students/{student}"): admin(),
     ("GET", "/v1/audit"): staff(),
@@ -186,6 +194,10 @@ class Scene:
         [self.run] = bench.queue.submitted
         bench.graded(bench.worker(FakeGrading(samples.surviving("m01"))))
         self.queued = bench.submitted("ada")
+        told = {"platform": "p", "line_item": "https://lms.example/1", "recipient": "7", "now": bench.clock()}
+        with database.writing(bench.engine) as connection:
+            outbox.connect(connection, course="default", unit="L0.0", student="ada", **told)
+        [self.delivery] = [row.id for row in bench.rows(tables.deliveries)]
         self.tokens = {}
         with database.writing(bench.engine) as connection:
             made = mint.for_course(connection, "default", Role.LMS, By(None, bench.clock()))
@@ -193,7 +205,7 @@ class Scene:
 
     @property
     def names(self):
-        return {"run_id": self.run, "token_id": self.token_id, "login": "ada", **PLAIN}
+        return {"run_id": self.run, "delivery": self.delivery, "token_id": self.token_id, "login": "ada", **PLAIN}
 
     def path(self, template, entry):
         if template == "/static":

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from service import database, outbox, tables
 from service.worker import FakeGrading
 from tests.service import samples
 from tests.service.live import live
@@ -53,6 +54,10 @@ def test_every_answer_is_as_described_and_none_is_our_failure(bench, mode, real)
     [run] = bench.queue.submitted
     bench.graded(bench.worker(FakeGrading(samples.surviving("s01", "m01"))))
     names = {"unit": "L0.0", "course": "default", "student": "ada", "submission_id": submission, "run_id": run}
+    with database.writing(bench.engine) as connection:
+        told = {"platform": "p", "line_item": "https://lms.example/1", "recipient": "7", "now": bench.clock()}
+        outbox.connect(connection, course="default", unit="L0.0", student="ada", **told)
+    names["delivery"] = bench.rows(tables.deliveries)[0].id
     names |= {"mutant": "m01", "number": 1}
     schema = schemathesis.openapi.from_dict(bench.app.openapi())
     tried = 0
