@@ -185,6 +185,8 @@ def _unit(course: Course, unit_id: str) -> Unit:
     for problem in course.problems:
         if problem.unit == unit_id:
             raise click.UsageError(f"{problem.file}:{problem.line}: {problem.reason}")
+    if listed := course.listed_as(unit_id):
+        raise click.UsageError(f"{listed.id}, {listed.title}: {listed.reason}")
     if unit_id not in course.units:
         raise click.UsageError(wording.unit_unknown(unit_id, sorted(course.units)))
     return course.units[unit_id]

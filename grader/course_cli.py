@@ -43,9 +43,12 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
     found = load_course(root)
     wanted = unit_ids or tuple(sorted({*found.units, *(problem.unit for problem in found.problems)}))
     refused = [f"{each.file}:{each.line}: {each.reason}" for each in found.problems if each.unit in wanted]
-    refused += [f"{each}: the course has no such unit." for each in wanted if each not in found.units and not refused]
+    known = {*found.units, *(each.id for each in found.listed)}
+    refused += [f"{each}: the course has no such unit." for each in wanted if each not in known and not refused]
     for text in refused:
         click.echo(text)
+    for each in found.listed:
+        click.echo(f"{each.id}, {each.title}: {each.reason}")
     with sandboxes.opened(kind, jobs) as sandbox:
         units = [found.units[each] for each in wanted if each in found.units]
         good = [_check(unit, root, sandbox) for unit in units]

@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from grader import wording
 from grader.course_file import settings_of
+from grader.unit import Listed
 from sandbox.runtimes import LIBRARIES, PLAIN
 
 
@@ -123,6 +125,33 @@ class ModuleFile(_Table):
             if alias in stems:
                 raise ValueError(f"aliases: {alias} is the name of a unit's file")
         return self
+
+
+class Outline(_Table):
+    """What every module file says, also that of a unit which cannot be graded here."""
+
+    id: UnitId
+    title: Text
+    offered: bool = True
+    units: list[str] = []
+
+
+LANGUAGES = {
+    ".rs": "Rust", ".ts": "TypeScript", ".js": "JavaScript", ".go": "Go", ".java": "Java", ".jl": "Julia", ".c": "C",
+    ".cc": "C++", ".cpp": "C++", ".cu": "CUDA", ".hs": "Haskell", ".ml": "OCaml", ".swift": "Swift", ".zig": "Zig",
+}  # fmt: skip
+
+
+def only_listed(file: str, data: bytes) -> Listed | None:
+    """The unit of a module file that says it is not offered, or is written in another language; None for any other.
+    Raises LoadError."""
+    outline = settings_of(file, data, Outline)
+    if not outline.offered:
+        return Listed(outline.id, outline.title, wording.NOT_OFFERED)
+    for path in outline.units:
+        if language := LANGUAGES.get(PurePosixPath(path).suffix):
+            return Listed(outline.id, outline.title, wording.other_language(language, path))
+    return None
 
 
 def read(file: str, data: bytes) -> ModuleFile:

@@ -177,9 +177,22 @@ class UnitProblem:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A unit that the course names and that cannot be handed in here, and why."""
+
+    id: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Course:
-    """A course tree: the units that loaded, and what was wrong with those that did not."""
+    """A course tree: the units that loaded, what was wrong with those that did not, and those it only lists."""
 
     units: Mapping[str, Unit]
     problems: tuple[UnitProblem, ...]
     digest: str
+    listed: tuple[Listed, ...] = ()
+
+    def listed_as(self, unit_id: str) -> Listed | None:
+        return next((each for each in self.listed if each.id == unit_id), None)

@@ -24,6 +24,7 @@ from grader.unit import (
     CourseTest,
     Dep,
     Erratum,
+    Listed,
     Mutant,
     Unit,
     UnitFile,
@@ -49,9 +50,13 @@ def load_course(root: Path) -> Course:
     tree = _Tree(root.resolve())
     units: dict[str, Unit] = {}
     problems: list[UnitProblem] = []
+    listed: list[Listed] = []
     for path in sorted(modules.glob("*.toml")):
         file = f"modules/{path.name}"
         try:
+            if only_listed := module_file.only_listed(file, tree.read(file)):
+                listed.append(only_listed)
+                continue
             unit = _load(tree, file)
             if unit.id in units:
                 raise LoadError(file, 0, f"the id {unit.id} is taken by another module file")
@@ -61,7 +66,7 @@ def load_course(root: Path) -> Course:
     units = {unit.id: replace(unit, deps=_all_deps(unit, units)) for unit in units.values()}
     parts = [(unit.id, unit.digest.encode()) for unit in units.values()]
     parts.extend((f"!{problem.unit}", repr(problem).encode()) for problem in problems)
-    return Course(units, tuple(problems), digest_of(parts))
+    return Course(units, tuple(problems), digest_of(parts), tuple(each for each in listed if each.id not in units))
 
 
 def _all_deps(unit: Unit, units: Mapping[str, Unit]) -> tuple[Dep, ...]:

@@ -61,6 +61,13 @@ def missing_file(stem: str, path: str, wanted: Sequence[str]) -> str:
     )
 
 
+NOT_OFFERED = "This unit is not offered yet: nothing can be handed in for it."
+
+
+def other_language(language: str, path: str) -> str:
+    return f"This unit is written in {language} ({shown(path)}). Only Python is graded here."
+
+
 def needs_dep(lacking: Sequence[Dep]) -> str:
     """`lacking`: nearest first; the one that nothing else of them stands in front of is the last."""
     first = lacking[-1]

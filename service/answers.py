@@ -88,8 +88,15 @@ class UnitProblemAnswer(Answer):
     reason: str
 
 
+class ListedUnitAnswer(Answer):
+    unit: str
+    title: str
+    reason: str = Field(description="why nothing can be handed in for it here")
+
+
 class UnitList(Answer):
     units: tuple[UnitSummary, ...]
+    not_offered: tuple[ListedUnitAnswer, ...] = Field(description="units that the course names and does not grade here")
     problems: tuple[UnitProblemAnswer, ...] = Field(description="units of the course tree that could not be loaded")
 
 

@@ -253,6 +253,8 @@ def wanted_unit(unit: str, service: Served) -> Unit:
     """The unit named in the path; 404 if the course has none of that name."""
     found = service.course.units.get(unit)
     if found is None:
+        if listed := service.course.listed_as(unit):
+            raise Problem(404, "unit_not_offered", f"{listed.id}, {listed.title}: {listed.reason}")
         raise Problem(404, "unit_unknown", wording.unit_unknown(unit, service.course.units))
     return found
 

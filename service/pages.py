@@ -19,6 +19,7 @@ def start(request: Request, service: Served) -> HTMLResponse:
     page = templates.get_template("start.html").render(
         units=list(course.units.values()),
         curl=wording.curl(first, str(request.base_url)) if first else "",
+        listed=course.listed,
         problems=course.problems,
     )
     return HTMLResponse(page)

@@ -24,6 +24,9 @@ def units(service: Served) -> answers.UnitList:
     course = service.course
     return answers.UnitList(
         units=tuple(answers.unit_summary(unit) for unit in course.units.values()),
+        not_offered=tuple(
+            answers.ListedUnitAnswer(unit=each.id, title=each.title, reason=each.reason) for each in course.listed
+        ),
         problems=tuple(
             answers.UnitProblemAnswer(unit=p.unit, file=p.file, line=p.line, reason=p.reason) for p in course.problems
         ),

@@ -218,6 +218,22 @@ def test_one_bad_unit_does_not_stop_the_others(tmp_path: Path) -> None:
     assert [problem.unit for problem in course.problems] == ["A0"]
 
 
+OTHERS = {
+    "course/modules/Z2.toml": 'id = "Z2"\ntitle = "Later"\noffered = false\n',
+    "course/modules/Z3.toml": 'id = "Z3"\ntitle = "Fast"\nunits = ["rust/demo/src/fast.rs"]\n[anything]\nelse = 1\n',
+}
+
+
+def test_units_that_are_not_offered_or_in_another_language_are_listed_with_the_reason(tmp_path: Path) -> None:
+    course = load_course(write_course(tmp_path, dict(OTHERS)))
+    assert list(course.units) == ["Z1"] and not course.problems
+    assert [(each.id, each.title) for each in course.listed] == [("Z2", "Later"), ("Z3", "Fast")]
+    later, fast = course.listed
+    assert "not offered" in later.reason
+    assert "Rust" in fast.reason and "rust/demo/src/fast.rs" in fast.reason
+    assert course.listed_as("Z3") is fast and course.listed_as("Z1") is None
+
+
 def test_two_units_of_one_id_are_not_mixed(tmp_path: Path) -> None:
     course = load_course(write_course(tmp_path, {"course/modules/Z9.toml": MODULE}))
     assert list(course.units) == ["Z1"]

@@ -6,6 +6,7 @@ import zipfile
 import pytest
 import sqlalchemy as sa
 
+from grader.unit import Listed
 from sandbox.errors import EngineFailed
 from service import database
 from service.worker import FakeGrading
@@ -141,3 +142,14 @@ def test_readyz_names_the_database_when_it_is_gone(bench):
     assert answer.status_code == 503
     assert answer.json()["missing"][0].startswith("database")
     assert bench.get("/livez", "nobody").status_code == 200
+
+
+def test_a_unit_that_is_only_listed_is_a_404_that_says_why(make_bench):
+    course = dataclasses.replace(samples.course(), listed=(Listed("L9.9", "Later", "Not offered <yet>."),))
+    bench = make_bench(course)
+    answer = bench.client.request("POST", "/v1/units/L9.9/submissions", headers=bench.auth("ada"), **samples.form())
+    assert (answer.status_code, answer.json()["code"]) == (404, "unit_not_offered")
+    assert "Later: Not offered <yet>." in answer.json()["detail"]
+    (told,) = bench.get("/v1/units").json()["not_offered"]
+    assert told == {"unit": "L9.9", "title": "Later", "reason": "Not offered <yet>."}
+    assert "Not offered &lt;yet&gt;." in bench.client.request("GET", "/").text
