@@ -1,21 +1,23 @@
 """A submission and who reads it go in; all that its page shows comes out: where it stands, its report as this reader
 may see it, files, runs, hints and what the student sent before and after."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from markupsafe import Markup
 
-from grader.report import Cell, KillMatrixPart, MutantStatus, Report
+from grader.report import Cell, KillMatrixPart, Level, MutantPart, MutantStatus, Report
 from grader.submission import Submission
+from grader.views import for_role
 from grader.wording import escaped
-from service import answers, deadlines, hints, limits, listing, offerings, places, regrades, runs, submissions
-from service.accounts import Account
+from service import answers, deadlines, feedback, hints, limits, listing, offerings, places, regrades, runs, submissions
+from service.accounts import Account, Role
 from service.dashboard.charts import Head, HeatRow, Mark, Segment, Tone, heat_map, stacked
 from service.dashboard.wording import MUTANT_TONES, MUTANTS
 from service.dependencies import Service
 from service.hints import Board, Survivor
+from service.offerings import Moment
 from service.submissions import Stored
 
 MOST_HISTORY = 50
@@ -31,6 +33,7 @@ CELLS = {
     Cell.NOT_RUN: Mark("not run", Tone.IDLE),
     Cell.UNTOLD: Mark("did not catch it", Tone.IDLE),
 }
+TODO_FIRST = (Tone.BAD, Tone.IDLE, Tone.GOOD)
 SURVIVED = "!"  # of all tests together
 
 
@@ -72,6 +75,13 @@ class SubmissionPage:
         return ""
 
     @property
+    def mutants(self) -> Sequence[MutantPart]:
+        """Those first that something is to be done about."""
+        mutation = self.report.mutation if self.report is not None else None
+        found = mutation.mutants if mutation is not None else ()
+        return sorted(found, key=lambda mutant: TODO_FIRST.index(MUTANT_TONES[mutant.status]))
+
+    @property
     def kill_matrix(self) -> Markup:
         """Which test caught which mutant, as a heat map; empty where there is none to show."""
         mutation = self.report.mutation if self.report is not None else None
@@ -90,25 +100,35 @@ class SubmissionPage:
         return stacked("Mutants", f"{mutation.killed} of {mutation.total} caught.", segments)
 
 
+@dataclass(frozen=True)
+class Reader:
+    """Who reads it. `sees_all`: as staff; otherwise as the submission's student, at `moment` if staff names one."""
+
+    account: Account
+    sees_all: bool
+    moment: Moment | None = None
+
+    @property
+    def role(self) -> str:
+        return self.account.role.value if self.sees_all else Role.STUDENT.value
+
+
 def read(
-    service: Service,
-    connection: sa.Connection,
-    account: Account,
-    stored: Stored,
-    run: runs.RunState,
-    report: Report | None,
+    service: Service, connection: sa.Connection, reader: Reader, stored: Stored, run: runs.RunState
 ) -> SubmissionPage:
-    """The page of a submission that `account` may see, whose counting run is `run`; `report` is as it may see it."""
-    now, staff = service.clock(), account.sees_class
+    """The page of a submission that the reader may see, whose counting run is `run`."""
+    now = service.clock()
+    moment = reader.moment if reader.account.sees_class else None
+    told = feedback.of(connection, stored, now, moment).level
+    graded = runs.report(connection, run.id)
+    report = for_role(graded, reader.role, told) if graded is not None else None
     asked = offerings.assignment(connection, stored.course, stored.unit) or offerings.Assignment()
-    granted = (
-        offerings.extension(connection, stored.course, stored.unit, stored.student)
-        if stored.student is not None
-        else None
-    )
+    granted = _extension(connection, stored)
     due_at = offerings.times_for(asked, granted).due_at
     place = places.of(connection, run, stored.unit, now, service.paces)
     left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
+    counts, hinted = (reader.sees_all or told.tells(level) for level in (Level.COUNTS, Level.HINTS))
+    all_runs = regrades.runs_of(connection, stored.id)
     return SubmissionPage(
         stored=stored,
         standing=answers.submission(stored, run, place, left),
@@ -116,10 +136,16 @@ def read(
         late=deadlines.lateness(asked.late_policy, due_at, stored.received_at),
         due_at=due_at,
         files=files(submissions.load(connection, stored)),
-        runs=answers.run_list(stored, regrades.runs_of(connection, stored.id), staff=staff).runs,
-        hints=_hints(service, connection, stored, report, now),
+        runs=answers.run_list(stored, all_runs, staff=reader.sees_all, counts=counts).runs,
+        hints=_hints(service, connection, stored, report, now) if hinted else None,
         history=_history(connection, stored),
     )
+
+
+def _extension(connection: sa.Connection, stored: Stored) -> offerings.Extension | None:
+    if stored.student is None:
+        return None
+    return offerings.extension(connection, stored.course, stored.unit, stored.student)
 
 
 def files(sent: Submission) -> tuple[SentFile, ...]:

@@ -1,6 +1,10 @@
 """What the pages about a class call things: names of states and verdicts, their colours, and sentences."""
 
+from collections.abc import Sequence
+
 from grader.report import MutantStatus, Outcome, Verdict
+from service.classroom.answers import MutantRow, State
+from service.classroom.students import Narrowed
 from service.dashboard.charts import Tone
 from service.runs import FIRST, REGRADE, Status
 
@@ -69,3 +73,75 @@ MUTANT_TONES = {
     MutantStatus.VOID: Tone.IDLE,
 }
 RUN_KINDS = {FIRST: "first", REGRADE: "regrade", "trial": "trial"}
+ASKED_VERDICTS = {verdict: VERDICTS[verdict] for verdict in (Verdict.PASS, Verdict.FAIL, Verdict.REJECTED)}
+STATES = {State.PASSED: "passed", State.UNDER_WAY: "under way", State.NOT_BEGUN: "not begun"}
+STATE_TONES = {State.PASSED: Tone.GOOD, State.UNDER_WAY: Tone.INFO, State.NOT_BEGUN: Tone.IDLE}
+
+NOTHING = "Nothing is graded yet."
+MATRIX = (
+    "A row for each student, a column for each mutant; those that most students miss come first. "
+    "With the keyboard: arrows walk, Enter opens the submission."
+)
+
+
+def filter_unreadable(name: str) -> str:
+    return f"The filter {name!r} holds something that it cannot. Choose it again, or leave it empty."
+
+
+def field_unreadable(name: str) -> str:
+    return f"The field {name!r} holds something that it cannot, or nothing. Go back, fill it in and send it again."
+
+
+def class_of(students: int, passed: int, under_way: int) -> str:
+    others = students - passed - under_way
+    return f"{passed} of {students} have passed, {under_way} are under way, {others} have not begun."
+
+
+def latest_of(graded: int) -> str:
+    return f"The verdict on the latest submission of each of {graded}." if graded else NOTHING
+
+
+def scores_of(students: int, median: str) -> str:
+    return (
+        f"The best score of each of {students} students; half of them have {median} or more." if students else NOTHING
+    )
+
+
+def series_of(submissions: int, by: str, zone: str) -> str:
+    return f"{submissions} submissions by the {by}, on the clocks of {zone}." if submissions else NOTHING
+
+
+def queue_stands(waiting: int, missing: Sequence[str]) -> str:
+    lacking = f" Missing: {'; '.join(missing)}." if missing else " No worker runs."
+    return f"Nothing is being graded, and {waiting} wait.{lacking}"
+
+
+def queue_runs(waiting: int, running: int, ready: int, oldest: str, typical: str) -> str:
+    said = f"{waiting} wait, {running} are being graded by {ready} {'worker' if ready == 1 else 'workers'}."
+    if oldest:
+        said += f" The oldest has waited for {oldest}."
+    return f"{said} A grading takes {typical} as a rule." if typical else said
+
+
+def mutant_head(mutant: MutantRow) -> str:
+    return f"{mutant.id}: {mutant.category}; {mutant.killed} of {mutant.graded} catch it"
+
+
+def matrix_row(student: str, killed: int, total: int) -> str:
+    return f"{student} catches {killed} of {total}"
+
+
+def narrowed(asked: Narrowed, sentence: str) -> str:
+    """What the students on the page have in common; `sentence` is that of a misconception."""
+    said = []
+    if asked.state is not None:
+        said.append(STATES[asked.state])
+    if asked.at_risk:
+        said.append("who need a look")
+    if asked.failing is not None:
+        said.append(f"whose latest submission does not pass {asked.failing}")
+    if asked.survived is not None:
+        said.append(f"whose latest tests miss {asked.survived}")
+    if asked.believes is not None:
+        said.append(f"of whom this is said: {sentence or asked.believes}")
+    return ", ".join(said)
