@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import logs, pages, pressure, problems, routes, views, wording
+from service.dashboard import routers as dashboard
 from service.database import AWAY
 from service.dependencies import Service
 from service.events import STREAM, Hub
@@ -68,6 +69,8 @@ def create_app(service: Service) -> FastAPI:
     for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
     for router in (pages.router, people_pages.router, courses_pages.router, outbox_pages.router):
+        app.include_router(router)
+    for router in dashboard.ROUTERS:
         app.include_router(router)
     app.include_router(lti_routes.router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")

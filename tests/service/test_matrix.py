@@ -77,6 +77,7 @@ MEMBER = COURSE + "/members/{login}"
 ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
 OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
+CLASS = "/courses/{course}/class"
 SUBMISSION = "/v1/submissions/{submission_id}"
 DELIVERIES = "/v1/courses/{course}/deliveries"
 HINTS = SUBMISSION + "/hints"
@@ -104,6 +105,22 @@ TABLE = {
     ("POST", "/lti/setup/{ticket}"): page(*PEOPLE, good={404}),
     ("GET", "/courses/{course}/deliveries"): page(*STAFF),
     ("POST", "/courses/{course}/deliveries"): page("teacher", "admin", good={303}),
+    ("GET", CLASS): page(*STAFF),
+    ("GET", CLASS + "/{unit}"): page(*STAFF),
+    ("GET", CLASS + "/{unit}/tests"): page(*STAFF),
+    ("GET", CLASS + "/{unit}/mutants"): page(*STAFF),
+    ("GET", CLASS + "/{unit}/misconceptions"): page(*STAFF),
+    ("GET", CLASS + "/{unit}/students"): page(*STAFF),
+    ("GET", CLASS + "/{unit}/students/{student}"): page(*STAFF),  # and ada, who is none of these
+    ("GET", "/submissions/{submission_id}"): page(*STAFF),
+    ("GET", "/submissions/{submission_id}/mutants"): page(*STAFF),
+    ("POST", "/submissions/{submission_id}/cancel"): page("teacher", "admin", good={303}, queued=True),
+    ("POST", "/submissions/{submission_id}/hints"): page(
+        "teacher", "admin", good={303}, send={"data": {"mutant": "m01", "number": "2"}}
+    ),
+    ("POST", "/submissions/{submission_id}/runs"): page(
+        "teacher", "admin", good={303, 409}, send={"data": {"reason": "a new test"}}
+    ),
     ("GET", "/openapi.json"): public(),
     ("GET", "/livez"): public(),
     ("GET", "/readyz"): public(good={503}),  # no worker runs here
