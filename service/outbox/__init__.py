@@ -4,9 +4,9 @@ changes     a grade may have changed -> deliveries that wait, in the same transa
 score, webhook -> what is told: a score as AGS has it, or a signed message; pure
 deliveries  the rows: claimed, stamped, settled, sent again, listed
 backoff     what came of an attempt -> when the next one is due; pure
-channels    a message -> the platform's answer
+channels, platforms  a message -> the receiver's answer
 sender, process  the process that tells them; the only one that does
-routes      what staff see of it
+routes, pages  what staff see of it
 """
 
 from service.outbox.changes import connect, expect, grade_changed, run_ended, unit_changed

@@ -18,6 +18,7 @@ from service import database, logs
 from service.outbound import Outbound, Reach
 from service.outbox.changes import Channel
 from service.outbox.channels import Sending, Webhooks
+from service.outbox.platforms import Platforms
 from service.outbox.sender import Sender
 from service.processes import LOCK_SECONDS, when_stdin_closes
 from service.settings import Settings
@@ -27,7 +28,10 @@ EMBEDDED_NAME = "sender-1"  # the same after every start: what the last process 
 
 def channels(settings: Settings, engine: sa.Engine) -> Mapping[Channel, Sending]:
     """Everything that is told to others, as the product does it."""
-    return {Channel.WEBHOOK: Webhooks(engine, Outbound(Reach.of(settings)))}
+    return {
+        Channel.AGS: Platforms(engine),
+        Channel.WEBHOOK: Webhooks(engine, Outbound(Reach.of(settings))),
+    }
 
 
 def run_sender(settings: Settings, *, until_stdin_closes: bool = False) -> None:
