@@ -234,7 +234,7 @@ class RunAnswer(Answer):
     """One grading of a submission."""
 
     id: str
-    kind: Literal["first", "regrade"]
+    kind: Literal["first", "regrade", "trial"] = Field(description="trial: of a batch, and does not count; for staff")
     status: runs.Status
     counts: bool = Field(description="its report is the submission's")
     queued_at: datetime
@@ -491,7 +491,7 @@ def run_list(stored: Stored, found: Iterable[regrades.RunRow], *, staff: bool, c
 def _run_answer(stored: Stored, run: regrades.RunRow, staff: bool, counts: bool) -> RunAnswer:
     return RunAnswer(
         id=run.id,
-        kind="regrade" if run.kind == runs.REGRADE else "first",
+        kind="regrade" if run.kind == runs.REGRADE else "trial" if run.kind == runs.TRIAL else "first",
         status=run.status,
         counts=run.counts,
         queued_at=moment(run.queued_at),

@@ -6,7 +6,7 @@ only what is computed here. A grade that was set by hand stands above all that. 
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from service import offerings, overrides
 from service.deadlines import Lateness, lateness
 from service.offerings import Assignment, Counts, Extension
 from service.overrides import Override
-from service.runs import Status
+from service.runs import TRIAL, Status
 from service.tables import overrides as override_rows
 from service.tables import results, runs, submissions
 
@@ -141,6 +141,28 @@ def _names(
     return list(connection.execute(sa.select(names.c.student).order_by(names.c.student).limit(limit)).scalars())
 
 
+def of_class_if(
+    connection: sa.Connection, course: str, unit: str, replaced: Mapping[str, tuple[Verdict, float | None]]
+) -> list[tuple[Grade, Grade]]:
+    """Of each student with a submission whose verdict and score would be `replaced`: the grade now, and then."""
+    there = [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student.is_not(None)]
+    sent = _sent(connection, there, None, submissions.c.student) if replaced else {}
+    asked = offerings.assignment(connection, course, unit) or Assignment()
+    granted = {each.student: each for each in offerings.extensions(connection, course, unit)}
+    by_hand = overrides.of_unit(connection, course, unit)
+    found = []
+    for student in sorted(sent):
+        then = [_replaced(each, replaced.get(each.id)) for each in sent[student]]
+        if then != sent[student]:
+            more = (asked, granted.get(student), asked.counts, by_hand.get(student))
+            found.append((grade(student, unit, sent[student], *more), grade(student, unit, then, *more)))
+    return found
+
+
+def _replaced(sent: Sent, by: tuple[Verdict, float | None] | None) -> Sent:
+    return sent if by is None else replace(sent, verdict=by[0], score=by[1], status=Status.DONE)
+
+
 def of_student(connection: sa.Connection, course: str, student: str, view: View | None) -> list[Grade]:
     """A student's grades in a course, by unit, for the units of which there is a submission or a grade set by hand."""
     mine = [submissions.c.course == course, submissions.c.student == student]
@@ -219,7 +241,7 @@ def _first_reports(
         .select_from(
             submissions.join(runs, runs.c.submission == submissions.c.id).join(results, results.c.run == runs.c.id)
         )
-        .where(*where, results.c.verdict != Verdict.GRADER_ERROR.value)
+        .where(*where, results.c.verdict != Verdict.GRADER_ERROR.value, runs.c.kind != TRIAL)
         .order_by(runs.c.queued_at.desc(), runs.c.id.desc())
     )
     return {row.submission: (row.verdict, row.score) for row in connection.execute(query)}

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from service import submissions
 from service.accounts import Account
 from service.queue import Queue
-from service.runs import REGRADE, Status
+from service.runs import REGRADE, TRIAL, Status
 from service.runs import add as add_run
 from service.submissions import PRIORITY_CLASS, Stored
 from service.tables import results, runs, tokens
@@ -66,7 +66,9 @@ def request(
     ).scalar_one()
     statuses = {
         row.id: Status(row.status)
-        for row in connection.execute(sa.select(runs.c.id, runs.c.status).where(runs.c.submission == stored.id))
+        for row in connection.execute(
+            sa.select(runs.c.id, runs.c.status).where(runs.c.submission == stored.id, runs.c.kind != TRIAL)
+        )
     }
     if statuses[current] is Status.CANCELLED:
         raise Refused(Status.CANCELLED)
@@ -98,8 +100,8 @@ def request(
     return run_id
 
 
-def runs_of(connection: sa.Connection, submission_id: str) -> list[RunRow]:
-    """Every run of a submission, the first one first."""
+def runs_of(connection: sa.Connection, submission_id: str, *, trials: bool = True) -> list[RunRow]:
+    """Every run of a submission, the first one first; those that were only tried if `trials` are wanted."""
     query = (
         sa.select(
             runs,
@@ -114,7 +116,7 @@ def runs_of(connection: sa.Connection, submission_id: str) -> list[RunRow]:
             .outerjoin(results, results.c.run == runs.c.id)
             .outerjoin(tokens, tokens.c.id == runs.c.requested_by)
         )
-        .where(runs.c.submission == submission_id)
+        .where(runs.c.submission == submission_id, *([] if trials else [runs.c.kind != TRIAL]))
         .order_by(runs.c.queued_at, runs.c.kind, runs.c.id)
     )
     return [_run(row) for row in connection.execute(query)]

@@ -22,6 +22,7 @@ ALIVE_SECONDS = 15.0  # a worker that has not written for so long counts as dead
 
 FIRST = "first"  # the kind of a submission's own run
 REGRADE = "regrade"  # the kind of a run that a teacher asked for
+TRIAL = "trial"  # the kind of a run that counts only if a teacher lets it, see service/regrading
 
 
 class Status(StrEnum):
@@ -51,7 +52,7 @@ class RunState:
     done: int
     total: int
     version: int
-    kind: str  # "first", or "regrade", whose report may be no other run's
+    kind: str  # "first"; or "regrade" or "trial", whose report may be no other run's
     cancel_at: float | None  # when somebody asked to stop it while it ran
     quarantined: bool  # the worker died in every attempt
 
@@ -164,7 +165,7 @@ def hand_back(
         .returning(runs.c.id)
     )
     if stopped := connection.execute(stopping).scalars().all():
-        outbox.run_ended(connection, runs.c.id.in_(stopped), now)
+        outbox.run_ended(connection, sa.and_(runs.c.id.in_(stopped), runs.c.kind != TRIAL), now)
     query = (
         runs.update()
         .where(*mine)
@@ -230,7 +231,7 @@ def _ended(connection: sa.Connection, query: sa.Update, run_id: str, now: float)
     """Whether the query ended the run; then those who wait for its end are told."""
     if connection.execute(query).rowcount != 1:
         return False
-    outbox.run_ended(connection, runs.c.id == run_id, now)
+    outbox.run_ended(connection, sa.and_(runs.c.id == run_id, runs.c.kind != TRIAL), now)
     return True
 
 
@@ -250,6 +251,8 @@ def finish(
     if not moved.rowcount:
         return False
     add_result(connection, claimed.id, report, now)
+    if claimed.kind == TRIAL:  # nobody's grade has changed
+        return True
     if status is Status.DONE:
         _let_count(connection, claimed.id, report, now)
     outbox.run_ended(connection, runs.c.id == claimed.id, now)

@@ -14,6 +14,8 @@ ag_users        people who sign in, each with an account of their own; ag_member
 ag_sessions     who is signed in; ag_invitations links with which a password is set; ag_guesses failed sign-ins
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
 ag_overrides    a student's grade for a unit, set by hand
+ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one
+ag_versions     what a unit was made of in each state of it by which something was graded
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
 ag_deliveries   whom a grade, or the end of a submission, is told, and how far that is; ag_targets who tells them
@@ -254,7 +256,7 @@ runs = Table(
     Column("done", Integer, nullable=False),
     Column("total", Integer, nullable=False),
     Column("version", Integer, nullable=False, server_default="0"),  # grows with every change: what followers wait for
-    Column("kind", String(16), nullable=False, server_default="first"),  # first | regrade
+    Column("kind", String(16), nullable=False, server_default="first"),  # first | regrade | trial
     Column("requested_by", String(32)),  # the token that asked for a regrade
     Column("reason", Text, nullable=False, server_default=""),
     Column("cancel_at", Double),  # when somebody asked to stop it while it ran
@@ -369,6 +371,47 @@ workers = Table(
         "grading", String(64), nullable=False, server_default=""
     ),  # digest of everything a grade depends on but the files
     Column("stats", Text, nullable=False, server_default="{}"),  # JSON: its counters, for /metrics
+)
+
+regrades = Table(
+    "ag_regrades",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("which", String(16), nullable=False),  # all | latest | chosen: which submissions of each student
+    Column("reason", Text, nullable=False),
+    Column("token", String(32), nullable=False),  # who asked
+    Column("created_at", Double, nullable=False),
+)
+Index("ix_ag_regrades_course", regrades.c.course, regrades.c.created_at)
+
+regrade_items = Table(
+    "ag_regrade_items",
+    metadata,
+    Column("regrade", String(32), ForeignKey("ag_regrades.id", ondelete="CASCADE"), nullable=False),
+    Column("submission", String(32), ForeignKey("ag_submissions.id", ondelete="CASCADE"), nullable=False),
+    Column("before_run", String(32), nullable=False),  # the run that counted when it was asked for
+    Column("run", String(32)),  # the trial; null: it is not in the queue yet
+    Column("state", String(16), nullable=False),  # waiting | trial | applied | dropped | rolled_back
+    Column("moved", Boolean),  # whether anything came out otherwise; null: there is no report yet
+    Column("why", Text, nullable=False),  # JSON: what came out otherwise, and what was different
+    PrimaryKeyConstraint("regrade", "submission"),
+)
+Index("ix_ag_regrade_items_run", regrade_items.c.run)
+Index("ix_ag_regrade_items_submission", regrade_items.c.submission)
+Index("ix_ag_regrade_items_state", regrade_items.c.state, regrade_items.c.regrade)
+
+versions = Table(
+    "ag_versions",
+    metadata,
+    Column("unit", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),  # of the unit
+    Column("image", String(128), nullable=False),  # in which it was graded
+    Column("grader", String(64), nullable=False),  # the grader's version
+    Column("first_at", Double, nullable=False),
+    Column("parts", Text, nullable=False),  # JSON: by kind and name, the digest of each part
+    PrimaryKeyConstraint("unit", "digest", "image", "grader"),
 )
 
 cache = Table(

@@ -29,6 +29,7 @@ from service.answers import moment
 from service.classroom import facts
 from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
+from service.regrading import trials
 from service.runs import RunState, Worker
 from service.settings import Settings
 from service.stats import Stats
@@ -280,6 +281,7 @@ class GradingWorker:
                     facts_missing = facts.complete(self._database) > 0
                 if self._take_over(silence):
                     sweep_at = tidy_at = 0.0
+                self._feed_trials(engine)
                 if now >= sweep_at:
                     self._sweep(engine)
                     sweep_at = now + SWEEP_SECONDS
@@ -309,6 +311,16 @@ class GradingWorker:
                     self._stats.count("takeovers")
                     taken = True
         return taken
+
+    def _feed_trials(self, engine: Engine) -> None:
+        """Enqueue the next of what waits in batches of regrades; nothing is written while nothing waits."""
+        with reading(self._database) as connection:
+            if not trials.waits(connection):
+                return
+        with writing(self._database) as connection:
+            fed = trials.feed(connection, self._clock())
+        if fed:
+            engine.deliver_again(fed)
 
     def _sweep(self, engine: Engine, *, leaving: bool = False) -> None:
         """Have the engine deliver again what it has lost; give back runs that nobody is at."""
@@ -403,7 +415,7 @@ class GradingWorker:
         return self._grading.conditions if self._settings.cache else ""
 
     def _repeat(self, run: RunState) -> bool:
-        """End a run with the report of the same files if they were graded before; a regrade is graded every time."""
+        """End a run with the report of the same files if they were graded before; regrades are graded every time."""
 
         def end(connection: sa.Connection) -> bool:
             stored, now = submissions.of_run(connection, run.id), self._clock()
@@ -414,7 +426,7 @@ class GradingWorker:
                 cache.note_origin(connection, run.id, stored, hit)
             return True
 
-        if not self._conditions or run.kind == runs.REGRADE:
+        if not self._conditions or run.kind != runs.FIRST:
             return False
         repeated = self._persist(end)
         self._stats.count("cache", result="hit" if repeated else "miss")
@@ -431,7 +443,9 @@ class GradingWorker:
             if not runs.finish(connection, run, report, now, quarantined=gave_up):
                 return False
             if (stored := submissions.of_run(connection, run.id)) is not None:
-                cache.keep(connection, run, stored, report, self._conditions, now)
+                trials.ended(connection, run.id, stored, self._course.units.get(stored.unit), report, now)
+                if run.kind != runs.TRIAL:
+                    cache.keep(connection, run, stored, report, self._conditions, now)
             return True
 
         if self._persist(end):
@@ -468,7 +482,7 @@ class GradingWorker:
                 about=about,
                 progress=self._progress_of(run),
                 stop=stop,
-                anew=run.kind == runs.REGRADE,
+                anew=run.kind != runs.FIRST,
             )
         except Exception as error:
             if self._stop.is_set():

@@ -1,6 +1,7 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
 from service.outbox import routes as deliveries
+from service.regrading import routes as regrading
 from service.routes import (
     audit,
     classes,
@@ -30,6 +31,7 @@ ALL = (
     offerings.router,
     overrides.router,
     regrades.router,
+    regrading.router,
     students.router,
     deliveries.router,
     audit.router,

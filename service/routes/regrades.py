@@ -58,7 +58,7 @@ def regrade(
 )
 def all_runs(account: Viewer, stored: Visible, service: Served) -> answers.RunList:
     with reading(service.engine) as connection:
-        found = regrades.runs_of(connection, stored.id)
+        found = regrades.runs_of(connection, stored.id, trials=account.sees_class)
         told = feedback.of(connection, stored, service.clock()).level
     counts = account.sees_class or told.tells(Level.COUNTS)
     return answers.run_list(stored, found, staff=account.sees_class, counts=counts)
@@ -76,6 +76,7 @@ def run_report(
 ) -> Response:
     with reading(service.engine) as connection:
         run = runs.find(connection, run_id) if run_id.isalnum() else None
-    if run is None or run.submission != stored.id:
+    hidden = run is not None and run.kind == runs.TRIAL and not account.sees_class
+    if run is None or run.submission != stored.id or hidden:
         raise Problem(404, "run_unknown", wording.RUN_UNKNOWN)
     return run_report_answer(service, account, stored, run.id, form, reader)

@@ -78,6 +78,7 @@ ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
 OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
 CLASS = "/courses/{course}/class"
+REGRADE = "/v1/regrades/{regrade_id}"
 SUBMISSION = "/v1/submissions/{submission_id}"
 DELIVERIES = "/v1/courses/{course}/deliveries"
 HINTS = SUBMISSION + "/hints"
@@ -178,6 +179,15 @@ TABLE = {
     ("POST", DELIVERIES + "/{delivery}/resend"): staff(),
     ("GET", "/v1/callback-secret"): Entry(["lms"]),
     ("POST", "/v1/callback-secret"): Entry(["lms"]),
+    ("POST", "/v1/regrades"): staff(good={202}, send={"json": {"unit": "L0.0", "reason": "a new test"}}),
+    ("GET", "/v1/regrades"): staff(),
+    ("GET", REGRADE): staff(),
+    ("GET", REGRADE + "/moves"): staff(),
+    ("GET", REGRADE + "/students"): staff(),
+    ("POST", REGRADE + "/apply"): staff(send={"json": {}}),
+    ("POST", REGRADE + "/drop"): staff(send={"json": {}}),
+    ("POST", REGRADE + "/rollback"): staff(send={"json": {}}),
+    ("GET", "/v1/units/{unit}/versions"): staff(),
     ("GET", "/v1/students/{student}"): admin(),
     ("DELETE", "/v1/students/{student}"): admin(),
     ("GET", "/v1/audit"): staff(),
@@ -219,16 +229,26 @@ class Scene:
         with database.writing(bench.engine) as connection:
             made = mint.for_course(connection, "default", Role.LMS, By(None, bench.clock()))
         self.token_id = made.account.id
+        self.batch = ""
 
     @property
     def names(self):
-        return {"run_id": self.run, "delivery": self.delivery, "token_id": self.token_id, "login": "ada", **PLAIN}
+        mine = {"run_id": self.run, "delivery": self.delivery, "token_id": self.token_id, "login": "ada"}
+        return {**mine, "regrade_id": self.batch, **PLAIN}
 
     def path(self, template, entry):
         if template == "/static":
             return "/static/style.css"
         submission = self.queued if entry.queued else self.graded
+        self.regrade(template)
         return template.format(submission_id=submission, **self.names)
+
+    def regrade(self, template):
+        """The id of a batch of regrades, made once it is asked for."""
+        if "{regrade_id}" in template and not self.batch:
+            send = {"json": {"unit": "L0.0", "reason": "a new test"}}
+            self.batch = self.ask("admin", "POST", "/v1/regrades", send).json()["id"]
+        return self.batch
 
     def ask(self, who, method, path, send):
         return self.bench.client.request(method, path, headers=self.headers(who), **send)
@@ -303,6 +323,7 @@ def test_who_is_in_another_course_only_sees_nothing_and_changes_nothing(bench, m
     for who, role in (("ada at a browser", "student"), ("a teacher at a browser", "teacher")):
         browser = bench.browser(who.partition(" ")[0], other=role)
         asks[who] = (browser.send, {"X-CSRF-Token": browser.csrf})
+    scene.regrade(template)
     before = held(bench)
     for who, (ask, headers) in asks.items():
         for query in ("", "?course=default"):
@@ -331,6 +352,7 @@ def test_a_token_for_the_course_opens_what_its_role_may(bench, method, template)
         if entry.first and may:
             scene.ask("admin", entry.first[0], scene.path(entry.first[1], entry), entry.first[2])
         headers = limited(bench, role, "default")
+        scene.regrade(template)
         before = held(bench)
         answer = bench.client.request(method, scene.path(template, entry), headers=headers, **entry.send)
         if may and not (role == "grader" and template in ("/v1/audit", COURSE + "/tokens")):
@@ -398,6 +420,7 @@ def test_no_name_in_a_path_or_a_query_is_too_odd(bench):
     for method, template in sorted(TABLE):
         entry = TABLE[method, template]
         names = [part[1:-1] for part in template.split("/") if part.startswith("{")]
+        scene.regrade(template)
         plain = {"submission_id": scene.graded, **scene.names, "student": "x"}
         for odd in ODD:
             paths = [template.format(**{**plain, name: odd}) for name in names]
