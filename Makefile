@@ -122,7 +122,10 @@ lock: python ## pin the newest versions that pyproject.toml allows
 
 fixtures: torch ## make the course's fixtures again with torch
 	@echo "fixtures: running course/oracle/*/*_torch.py"
-	for script in course/oracle/*/*_torch.py; do $(BIN)/python $$script; done
+	for script in course/oracle/*/*_torch.py; do
+		unit=$$(basename "$$(dirname "$$script")")
+		$(BIN)/python "$$script" "course/fixtures/$$unit/$$(basename "$$script" .py).npz"
+	done
 
 service-image: python engine ## the images that docker-compose.yml runs
 	@PYTHON=$(BIN)/python service/image.sh

@@ -22,8 +22,8 @@ def relative(path: str) -> str:
 
 def _unit_path(path: str) -> str:
     plain = relative(path)
-    if not re.fullmatch(r"python/(?:[A-Za-z_]\w*/)+[A-Za-z_]\w*\.py", plain):
-        raise ValueError('must look like "python/tinyllm/xfmr/mha.py"')
+    if not re.fullmatch(r"python/(?:[A-Za-z_]\w*/)*[A-Za-z_]\w*\.py", plain):
+        raise ValueError('must look like "python/tinyllm/xfmr/mha.py" or "python/mha.py"')
     return plain
 
 

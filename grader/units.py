@@ -171,7 +171,7 @@ def _load(tree: _Tree, file: str) -> Unit:
     files = tuple(UnitFile(path, _module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
     for one in files:
         tree_of(one.path, one.reference)
-    contracts = tree.contracts()
+    contracts = _of_packages(tree.contracts(), files)
     own = _own_contracts(tree, settings, files, contracts, file, at("contract"))
     mutants = _mutants(tree, settings.id, files)
     tests, laid = _tests(tree, settings, file, at("tests", "dir"))
@@ -214,6 +214,16 @@ def _load(tree: _Tree, file: str) -> Unit:
         aliases=dict(settings.aliases),
     )
     return replace(unit, digest=digest_of(_graded(tree, data, unit)))
+
+
+def _of_packages(contracts: Mapping[str, Contract], files: Sequence[UnitFile]) -> dict[str, Contract]:
+    """The contracts of the packages that the unit's files belong to: the others are no part of what it builds on."""
+    tops = {_top(one.module) for one in files}
+    return {module: contract for module, contract in contracts.items() if _top(module) in tops}
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _own_contracts(
@@ -424,7 +434,7 @@ def _companions(tree: _Tree, own: Sequence[str], contracts: Mapping[str, Contrac
 
 def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
     """Modules of the reference library that a module imports, anywhere in its source, in order."""
-    top = module.partition(".")[0]
+    top = _top(module)
     package = module.split(".")[:-1]
     for node in ast.walk(parsed):
         found: list[str] = []
@@ -435,7 +445,7 @@ def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
             start = ".".join(part for part in (base, node.module) if part)
             found = [start, *(f"{start}.{alias.name}" for alias in node.names)]
         yield from (
-            name for name in found if name.partition(".")[0] == top and name != module and tree.has_reference(name)
+            name for name in found if _top(name) == top and name != module and tree.has_reference(name)
         )
 
 
