@@ -4,11 +4,12 @@ A variant is the reference, a wheat or a mutant of mha.py. It is laid over tinyl
 namespace package, so a folder that holds only tinyllm/xfmr/mha.py and stands earlier on sys.path wins. Every run is
 a forked child of one process that has numpy and pytest imported:
 
-    python variants.py RUNS.json     reads [{"overlay", "suite", "results"}, ...], writes each results file
+    python variants.py RUNS.json [MODULE]...   reads [{"overlay", "suite", "results"}, ...], writes each results file
 """
 
 import contextlib
 import csv
+import importlib
 import json
 import os
 import subprocess
@@ -59,13 +60,23 @@ def mutant(mid: str) -> str:
     return patches.apply(patch, {UNIT: REFERENCE.read_bytes()})[UNIT].decode()
 
 
-def run_suite(suite: Path, variants: Mapping[str, str], tests: Sequence[str] = ()) -> dict[str, Run]:
-    """One run of `suite`, a folder or a file, per variant, by name; of `tests` alone, in their order, if given."""
+def run_suite(
+    suite: Path,
+    variants: Mapping[str, str],
+    tests: Sequence[str] = (),
+    *,
+    place: str = "tinyllm/xfmr/mha.py",
+    preloaded: Sequence[str] = (),
+) -> dict[str, Run]:
+    """One run of `suite`, a folder or a file, per variant, by name; of `tests` alone, in their order, if given.
+
+    A variant lies at `place` on the path of its run; the modules `preloaded` are imported once, before all runs.
+    """
     what = [str(suite / test) for test in tests] or [str(suite)]
     with tempfile.TemporaryDirectory() as folder:
         runs = []
         for name, source in variants.items():
-            unit = Path(folder, name, "tinyllm/xfmr/mha.py")
+            unit = Path(folder, name, place)
             unit.parent.mkdir(parents=True)
             unit.write_text(source)
             runs.append(
@@ -82,7 +93,7 @@ def run_suite(suite: Path, variants: Mapping[str, str], tests: Sequence[str] = (
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             }
         )
-        subprocess.run([sys.executable, __file__, str(plan)], env=environment, check=True, cwd=folder)
+        subprocess.run([sys.executable, __file__, str(plan), *preloaded], env=environment, check=True, cwd=folder)
         return {name: _read(Path(folder, f"{name}.json")) for name in variants}
 
 
@@ -92,8 +103,9 @@ def _read(results: Path) -> Run:
     return Run(frozenset(outcomes) - frozenset(messages), frozenset(messages), messages)
 
 
-def _warm_up() -> None:
-    """Import once what every child would import: numpy's lazy parts, and pytest's by running a test that fails."""
+def _warm_up(preloaded: Sequence[str]) -> None:
+    """Import once what every child would import: the modules named, numpy's lazy parts, and pytest's by running a test
+    that fails."""
     import numpy.random
     import numpy.testing  # noqa: F401
     import pytest
@@ -105,6 +117,8 @@ def _warm_up() -> None:
             pytest.main(["-q", "--assert=plain", "-p", "no:cacheprovider", "-c", os.devnull, str(trial)])
         sys.modules.pop("test_trial", None)
         sys.path[:] = [path for path in sys.path if path != folder]
+    for name in preloaded:
+        importlib.import_module(name)
 
 
 def _fork_all(runs: Iterable[Mapping[str, Any]]) -> None:
@@ -158,5 +172,5 @@ def _said(report: Any) -> str:
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    _warm_up()
+    _warm_up(sys.argv[2:])
     _fork_all(json.loads(Path(sys.argv[1]).read_text()))
