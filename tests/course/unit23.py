@@ -21,7 +21,7 @@ REFERENCE = COURSE / "ref" / PATH
 COURSE_TESTS = COURSE / "tests" / ID
 STAFF_SUITE = COURSE / "ref/learner-tests" / ID / "python/tests/2-3-mha"
 PRELOADED = ("torch", "torch.testing", "torch.overrides", "torch.func")
-FEW = ("reference", "w03", "w06", "s01", "s02", "s04", "s06", "m06", "m27", "m29", "m31")
+FEW = ("reference", "w03", "w06", "s01", "s02", "s04", "s06", "m06", "m27", "m29", "m30", "m31")
 """variants that every change is tried with: a few of each kind"""
 
 
