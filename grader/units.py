@@ -444,9 +444,7 @@ def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             start = ".".join(part for part in (base, node.module) if part)
             found = [start, *(f"{start}.{alias.name}" for alias in node.names)]
-        yield from (
-            name for name in found if _top(name) == top and name != module and tree.has_reference(name)
-        )
+        yield from (name for name in found if _top(name) == top and name != module and tree.has_reference(name))
 
 
 def _ordered(imports: Mapping[str, Sequence[str]]) -> list[str]:

@@ -1,9 +1,8 @@
-"""Tests a student might write that pass on the reference of unit 2.3 and deny a freedom: one for each, named after it."""
-
-import pytest
-import torch
+"""Tests a student might write that pass on the reference of unit 2.3 and deny a freedom: each named after it."""
 
 import mha
+import pytest
+import torch
 
 
 def drawn(*shape, dtype=torch.float64):

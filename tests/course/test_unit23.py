@@ -203,7 +203,7 @@ def test_catches_lists_mutants_in_order() -> None:
         assert list(test.catches) == [mid for mid in BY_HAND if mid in test.catches], name
 
 
-# -- fixture and renderings ----------------------------------------------------------------------------------------------
+# -- fixture and renderings --------------------------------------------------------------------------------------------
 
 
 @cache

@@ -103,7 +103,7 @@ PARTLY_RIGHT: dict[str, Callable[[int, torch.Tensor], bool]] = {
     "float32": lambda H, x: x.dtype == torch.float32,
     "float64": lambda H, x: x.dtype == torch.float64,
     "contiguous inputs": lambda H, x: x.is_contiguous(),
-    "not H = d": lambda H, x: H * H != x.shape[-1],
+    "not H = d": lambda H, x: x.shape[-1] != H * H,
 }
 
 

@@ -15,11 +15,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from agree import SNAPSHOT_ATOL, SNAPSHOT_RTOL, assert_agrees, difference
+from mha import run_multihead_self_attention
 from per_head import loop_over_heads
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-
-from mha import run_multihead_self_attention
 
 WEIGHTS = ("q_proj_weight", "k_proj_weight", "v_proj_weight", "o_proj_weight")
 ROLES = "q, k and v weights are [D, D] with a row for each output, the o weight follows the merge"
@@ -99,12 +98,15 @@ def assert_gradients(where: str, num_heads: int, weights: Sequence[Tensor], x: T
 def golden(case: str) -> dict[str, Tensor]:
     with np.load(Path(os.environ["TINYLLM_FIXTURES"]) / "2.3" / "mha_torch.npz") as kept:
         prefix = f"{case}."
-        return {name.removeprefix(prefix): torch.from_numpy(kept[name]) for name in kept.files if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): torch.from_numpy(kept[name]) for name in kept.files if name.startswith(prefix)
+        }
 
 
 # WHY: Two sequences, three positions, two heads: small enough to follow every number through the layers by hand.
 # KIND: golden
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m23 m24 m25 m26 m27 m28 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22
+# m23 m24 m25 m26 m27 m28 m29 m30 m31 m32
 # CHAPTER: 2.3 closed-book case
 def test_closed_book_case_with_two_heads() -> None:
     values = golden("closed")
@@ -147,7 +149,8 @@ def test_forward_snapshot() -> None:
 
 # WHY: Under the same weights a batch of heads has to give what a loop over heads gives, which has no layout to confuse.
 # KIND: differential
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22
+# m29 m30 m31 m32
 # CHAPTER: 2.3 completion criterion
 def test_outputs_agree_with_a_loop_over_heads() -> None:
     for num_heads, shape in ((1, (2, 5, 6)), (3, (2, 5, 12)), (4, (3, 7, 8))):
@@ -163,7 +166,8 @@ def test_outputs_agree_with_a_loop_over_heads() -> None:
 
 # WHY: A layer learns through its gradients, and a right output does not show that each weight gets the right one.
 # KIND: differential
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m23 m24 m25 m26 m27 m28 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22
+# m23 m24 m25 m26 m27 m28 m29 m30 m31 m32
 # CHAPTER: 2.3 completion criterion
 def test_gradients_agree_with_a_loop_over_heads() -> None:
     for num_heads, shape in ((1, (2, 4, 6)), (3, (2, 5, 12))):
@@ -173,10 +177,18 @@ def test_gradients_agree_with_a_loop_over_heads() -> None:
 
 # WHY: Errors of layout and scale hide where sizes happen to be equal, and show when one of them changes.
 # KIND: differential
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22
+# m29 m30 m31 m32
 # CHAPTER: 2.3 third outcome
 def test_batch_length_and_head_count_may_change() -> None:
-    for num_heads, shape in ((2, (1, 4, 8)), (2, (5, 4, 8)), (2, (2, 9, 8)), (8, (2, 4, 8)), (2, (2, 1, 8)), (6, (2, 3, 24))):
+    for num_heads, shape in (
+        (2, (1, 4, 8)),
+        (2, (5, 4, 8)),
+        (2, (2, 9, 8)),
+        (8, (2, 4, 8)),
+        (2, (2, 1, 8)),
+        (6, (2, 3, 24)),
+    ):
         x, weights = drawn(shape, seed=20 + sum(shape) + num_heads)
         where = sizes(x, num_heads)
         assert_agrees(
@@ -189,7 +201,8 @@ def test_batch_length_and_head_count_may_change() -> None:
 
 # WHY: A slice or a transposed tensor has the same numbers in another order of memory; nothing may depend on that.
 # KIND: property
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m05 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m23 m24 m25 m26 m27 m28 m29 m30 m31
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m05 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21
+# m22 m23 m24 m25 m26 m27 m28 m29 m30 m31
 # CHAPTER: 2.3 practice
 def test_non_contiguous_inputs_and_weights() -> None:
     x, weights = drawn((2, 5, 12), seed=30)
@@ -213,7 +226,8 @@ def test_non_contiguous_inputs_and_weights() -> None:
 
 # WHY: The batch is whatever stands before T: nothing, one axis or several, each sequence on its own.
 # KIND: property
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m06 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m06 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21
+# m22 m29 m30 m31 m32
 # CHAPTER: 2.3 practice
 def test_any_number_of_leading_dimensions() -> None:
     x, weights = drawn((2, 3, 4, 6), seed=40)
@@ -230,7 +244,8 @@ def test_any_number_of_leading_dimensions() -> None:
 
 # WHY: The criterion is float64's: a single step in float32 spoils it, and no shape tells.
 # KIND: boundary
-# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22 m29 m30 m31 m32
+# CATCHES: s01 s02 s03 s04 s05 s06 m01 m02 m03 m04 m07 m08 m09 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19 m20 m21 m22
+# m29 m30 m31 m32
 # CHAPTER: 2.3 completion criterion
 def test_the_dtype_of_in_features_is_kept_throughout() -> None:
     x, weights = drawn((2, 6, 12), seed=45)

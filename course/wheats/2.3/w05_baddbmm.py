@@ -1,4 +1,4 @@
-"""Multi-head attention with batch and heads as one axis: baddbmm adds the mask, and contiguous copies make the views."""
+"""Multi-head attention with batch and heads as one axis: baddbmm adds the mask, and copies make the views."""
 
 import torch
 

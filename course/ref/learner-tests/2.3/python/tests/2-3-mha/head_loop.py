@@ -3,7 +3,6 @@
 import math
 
 import torch
-
 from mha import run_multihead_self_attention
 
 NAMES = ("in_features", "q_proj_weight", "k_proj_weight", "v_proj_weight", "o_proj_weight")
