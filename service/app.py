@@ -20,6 +20,8 @@ from service.dashboard import routers as dashboard
 from service.database import AWAY
 from service.dependencies import Service
 from service.events import STREAM, Hub
+from service.lti import api as lti_api
+from service.lti import pages as lti_pages
 from service.lti import routes as lti_routes
 from service.lti.frames import Frames
 from service.outbox import pages as outbox_pages
@@ -72,7 +74,8 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in dashboard.ROUTERS:
         app.include_router(router)
-    app.include_router(lti_routes.router)
+    for router in (lti_routes.router, lti_api.router, lti_pages.router):
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Frames, engine=service.engine)

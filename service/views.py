@@ -126,11 +126,12 @@ def navigation(request: Request, visitor: Visitor | None) -> list[Link]:
     if within is not None and within.changes_class:
         found += [
             ("Settings", f"/courses/{course}/settings"),
+            ("Learning platforms", f"/courses/{course}/platforms"),
             ("Course tokens", f"/courses/{course}/tokens"),
             ("Audit", f"/courses/{course}/audit"),
         ]
     elif within is None and account.role is Role.ADMIN:
-        found += [("Users", "/users"), ("Audit", "/audit")]
+        found += [("Users", "/users"), ("Learning platforms", "/platforms"), ("Audit", "/audit")]
     here = links.inside(request.url.path)
     return [
         Link(text, path, here == path or (path != "/courses" and here.startswith(f"{path}/"))) for text, path in found

@@ -29,10 +29,13 @@ class Frames:
         if scope["type"] != "http" or Headers(scope=scope).get("sec-fetch-dest") not in IN_FRAMES:
             await self._app(scope, receive, send)
             return
-        allowed = "" if links.inside(scope["path"]) in NEVER else await run_in_threadpool(self._origins)
+        may_be_framed = links.inside(scope["path"]) not in NEVER
 
         async def send_framed(message: Message) -> None:
-            if message["type"] == "http.response.start" and allowed:
+            allowed = ""
+            if message["type"] == "http.response.start" and may_be_framed:
+                allowed = await run_in_threadpool(self._origins)  # now: the request may have registered one
+            if allowed:
                 headers = MutableHeaders(scope=message)
                 policy = headers.get("Content-Security-Policy", "")
                 headers["Content-Security-Policy"] = policy.replace(NOBODY, f"frame-ancestors {allowed}")

@@ -7,6 +7,7 @@ exactly one bears the same id or address; nobody else's account is opened by wha
 import hashlib
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -94,22 +95,48 @@ def enrol(connection: sa.Connection, course: str, person: User, role: Role, by: 
         return False
 
 
-def take_list(
-    connection: sa.Connection, platform: str, course: str, listed: Sequence[Listed], by: By
-) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Taken:
+    """What a list brought. `students` are those on it, by the platform's id."""
+
+    listed: int
+    changed: int
+    left: int
+    students: tuple[tuple[str, User], ...]
+
+
+def take_list(connection: sa.Connection, platform: str, course: str, listed: Sequence[Listed], by: By) -> Taken:
     """Make members of everybody on a platform's list, and none of those it brought before who are on it no more.
-    Returns how many were added or changed, and how many left. An empty list is no list: nobody leaves by it."""
-    here = [each for each in listed if each.active and each.role is not None]
-    changed = 0
-    for each in here:
+
+    An empty list is no list: nobody leaves by it.
+    """
+    changed, students_here = 0, []
+    here = [(each, each.role) for each in listed if each.active and each.role is not None]
+    for each, role in here:
         person = person_of(connection, platform, each, course, by)
-        assert each.role is not None
-        changed += enrol(connection, course, person, each.role, by)
-    gone = _brought(connection, platform, course, without={each.subject for each in here}) if here else []
+        changed += enrol(connection, course, person, role, by)
+        if role is Role.STUDENT:
+            students_here.append((each.subject, person))
+    gone = _brought(connection, platform, course, without={each.subject for each, _ in here}) if here else []
     for person in gone:
         with suppress(LastTeacher):
             members.remove(connection, course, person, by)
-    return changed, len(gone)
+    return Taken(len(here), changed, len(gone), tuple(students_here))
+
+
+def named_students(connection: sa.Connection, platform: str, course: str) -> list[tuple[str, User]]:
+    """The students of the course whom the platform named, by its ids."""
+    query = (
+        sa.select(lti_people.c.subject, lti_people.c.user)
+        .join(member_rows, member_rows.c.user == lti_people.c.user)
+        .where(
+            lti_people.c.platform == platform,
+            member_rows.c.course == course,
+            member_rows.c.role == Role.STUDENT.value,
+        )
+    )
+    found = connection.execute(query).all()
+    return [(row.subject, person) for row in found if (person := users.find(connection, row.user)) is not None]
 
 
 def _listed(connection: sa.Connection, platform: str, named: Named, course: str) -> User | None:

@@ -9,7 +9,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlsplit
 
 import sqlalchemy as sa
@@ -42,13 +42,16 @@ class Context:
 
 @dataclass(frozen=True)
 class Link:
-    """One activity of a platform's course. An empty `line_item_url`: scores have nowhere to go."""
+    """One activity of a platform's course. An empty `line_item_url`: scores have nowhere to go. `is_new`: until now
+    they had none, or another.
+    """
 
     id: str
     context: str
     resource_link: str
     unit: str
     line_item_url: str
+    is_new: bool = False
 
 
 def find_context(connection: sa.Connection, launch: Launch) -> Context | None:
@@ -123,10 +126,11 @@ def find_link(connection: sa.Connection, context: Context, launch: Launch, units
     if row is None:
         unit = unit_named(launch)
         return set_link(connection, context, launch, unit, None) if unit in units else None
+    is_new = False
     if launch.line_item_url and launch.line_item_url != row.line_item_url:
         connection.execute(table.update().where(this).values(line_item_url=launch.line_item_url))
-        row = connection.execute(sa.select(table).where(this)).one()
-    return _link(row)
+        row, is_new = connection.execute(sa.select(table).where(this)).one(), True
+    return replace(_link(row), is_new=is_new)
 
 
 def set_link(connection: sa.Connection, context: Context, launch: Launch, unit: str, by: By | None) -> Link:
@@ -146,7 +150,7 @@ def set_link(connection: sa.Connection, context: Context, launch: Launch, unit: 
     found = connection.execute(sa.select(lti_links).where(this)).one()
     if by is not None:
         _note(connection, "lti_link.set", found.id, by, context.course, unit)
-    return _link(found)
+    return replace(_link(found), is_new=True)
 
 
 def unit_named(launch: Launch) -> str:

@@ -12,11 +12,11 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from service import links, offerings, outbox, views
+from service import accounts, links, offerings, views
 from service.accounts import Account, Role
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
@@ -29,6 +29,8 @@ from service.lti import (
     people,
     placements,
     platforms,
+    registering,
+    syncing,
     tickets,
     wording,
 )
@@ -48,6 +50,7 @@ log = logging.getLogger(__name__)
 router = APIRouter(include_in_schema=False)
 
 LAUNCH = "/lti/launch"
+REGISTER = "/lti/register"
 BROWSER = "ag_lti"  # the cookie by which a browser is known between login and launch
 LOGIN_FIELDS = ("iss", "login_hint", "target_link_uri", "lti_message_hint", "client_id", "lti_deployment_id")
 FIELD_CHARS = 8_000
@@ -184,23 +187,15 @@ def _next(
     if context is None or found.kind is Kind.DEEP_LINKING:
         return f"/lti/setup/{tickets.keep(connection, person.id, found, by.now)}"
     link = placements.find_link(connection, context, found, service.course.units)
+    if link is not None and link.is_new and link.line_item_url:
+        syncing.tell_of_link(connection, context, link.line_item_url, link.unit, by.now)
     if link is None and found.role is Role.TEACHER:
         return f"/lti/setup/{tickets.keep(connection, person.id, found, by.now)}"
     if link is None:
         raise Refused(wording.UNIT_NOT_CHOSEN, status=409)
     if found.role is not Role.STUDENT:
-        return f"/courses/{context.course}/units/{link.unit}"
-    if link.line_item_url:
-        outbox.connect(
-            connection,
-            platform=found.platform.id,
-            line_item=link.line_item_url,
-            recipient=found.subject,
-            course=context.course,
-            unit=link.unit,
-            student=person.student,
-            now=by.now,
-        )
+        return f"/courses/{context.course}/class/{link.unit}"
+    syncing.tell(connection, context, found.subject, person, by.now)
     return f"/units/{link.unit}?course={context.course}"
 
 
@@ -237,14 +232,16 @@ def setup_form(
                 context = placements.connect(connection, found, course, by)
             people.enrol(connection, context.course, visitor.user, Role.TEACHER, by)
             if found.kind is Kind.RESOURCE:
-                placements.set_link(connection, context, found, units[0], by)
+                link = placements.set_link(connection, context, found, units[0], by)
+                if link.line_item_url:
+                    syncing.tell_of_link(connection, context, link.line_item_url, link.unit, by.now)
             tickets.drop(connection, ticket)
             key = keys.signing(connection, by.now) if found.kind is Kind.DEEP_LINKING else None
     if problem:
         return _setup(request, service, visitor, ticket, problem, status=422)
     assert context is not None
     if key is None:
-        return views.redirect(f"/courses/{context.course}/units/{units[0]}")
+        return views.redirect(f"/courses/{context.course}/class/{units[0]}")
     picked = [deep_linking.Picked(unit, service.course.units[unit].title, POINTS) for unit in units]
     answer = deep_linking.answer(
         found.platform, key, found.deployment, found.deep_linking, picked, base_url(request) + LAUNCH
@@ -319,3 +316,35 @@ def _course_chosen(connection: sa.Connection, form: FormData, found: Launch, acc
         invitation = invitations.use(connection, text(form, "code"), by.now, registers=False)
         return invitation.course if invitation is not None else None
     return chosen if chosen in {each.id for each in _taught(connection, account)} else None
+
+
+# -- a platform that introduces itself ---------------------------------------------------------------------------------
+
+
+@router.get(REGISTER)
+def register(
+    request: Request,
+    service: Served,
+    request_id: RequestId,
+    openid_configuration: Annotated[str, Query(max_length=2_000)] = "",
+    registration_token: Annotated[str, Query(max_length=FIELD_CHARS)] = "",
+    invitation: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
+    """The platform opens this for an administrator of its own, with the invitation of one of ours."""
+    now = service.clock()
+    with writing(service.engine) as connection:
+        invited = invitations.use(connection, invitation, now, registers=True)
+    if invited is None:
+        raise Problem(403, "lti_invitation_used", wording.INVITATION_USED)
+    try:
+        made = registering.register(Session(), openid_configuration, registration_token, base_url(request))
+    except Away as error:
+        raise Problem(502, "lti_registration_failed", wording.REGISTRATION_FAILED + str(error)) from error
+    with writing(service.engine) as connection:
+        by = By(accounts.find(connection, invited.token, now), now, request_id)
+        stored = platforms.register(connection, made.platform, by)
+        if stored is not None and made.deployment:
+            platforms.allow(connection, stored.id, made.deployment, by)
+    if stored is None:
+        raise Problem(409, "lti_platform_known", wording.PLATFORM_KNOWN)
+    return views.page(request, service, "lti/registered.html", platform=stored, deployment=made.deployment)

@@ -68,6 +68,16 @@ LIST_UNREADABLE = "the platform's list of members cannot be read"
 LIST_TOO_LONG = "the platform's list of members does not end"
 
 
+def members_read(listed: int, changed: int, left: int) -> str:
+    return (
+        f"The platform lists {listed} people with a part in the course; {changed} were added or changed, {left} left."
+    )
+
+
+def members_not_read(reason: str) -> str:
+    return f"The members were not read, and nothing was changed: {reason}"
+
+
 def list_elsewhere(url: str) -> str:
     return f"the list of members goes on at another place, where no token goes: {_short(url)!r}"
 

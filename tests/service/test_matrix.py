@@ -69,8 +69,16 @@ STAFF = ("grader", "teacher", "admin")
 
 
 HINT = {"mutant": "m01", "number": "1"}
-LTI = {"ticket": 32 * "0"}
+LTI = {"ticket": 32 * "0", "platform": 16 * "0", "context": 16 * "0"}
 PLAIN = {"unit": "L0.0", "course": "default", "student": "ada", **HINT, **LTI}
+PLATFORM = {
+    "name": "A platform",
+    "issuer": "https://lms.example",
+    "client_id": "1",
+    "auth_login_url": "https://lms.example/auth",
+    "auth_token_url": "https://lms.example/token",
+    "key_set_url": "https://lms.example/keys",
+}
 UNIT = "/v1/courses/{course}/units/{unit}"
 COURSE = "/v1/courses/{course}"
 MEMBER = COURSE + "/members/{login}"
@@ -126,6 +134,30 @@ TABLE = {
     ("GET", "/livez"): public(),
     ("GET", "/readyz"): public(good={503}),  # no worker runs here
     ("GET", "/metrics"): admin(),
+    ("GET", "/lti/register"): public(good={403}),  # nobody was invited
+    ("GET", "/platforms"): page("admin"),
+    ("POST", "/platforms"): page("admin", good={422}),  # nothing was typed
+    ("GET", "/platforms/{platform}"): page("admin", good={404}),
+    ("POST", "/platforms/{platform}"): page("admin", good={422, 404}),
+    ("POST", "/platforms/{platform}/deployments"): page("admin", good={404}),
+    ("POST", "/lti/invitations"): page("admin"),
+    ("POST", "/lti/keys"): page("admin", good={303}),
+    ("GET", "/courses/{course}/platforms"): page("teacher", "admin"),
+    ("POST", "/courses/{course}/platforms/codes"): page("teacher", "admin"),
+    ("POST", "/courses/{course}/platforms/{context}/members"): page("teacher", "admin", good={404}),
+    ("POST", "/courses/{course}/platforms/{context}/disconnect"): page("teacher", "admin", good={404}),
+    ("GET", "/v1/lti/platforms"): admin(),
+    ("POST", "/v1/lti/platforms"): admin(good={201}, send={"json": PLATFORM}),
+    ("GET", "/v1/lti/platforms/{platform}"): admin(good={404}),
+    ("PUT", "/v1/lti/platforms/{platform}"): admin(good={404}, send={"json": PLATFORM}),
+    ("POST", "/v1/lti/platforms/{platform}/deployments"): admin(good={404}, send={"json": {"deployment": "1"}}),
+    ("GET", "/v1/lti/keys"): admin(),
+    ("POST", "/v1/lti/keys"): admin(good={201}, send={"json": {}}),
+    ("POST", "/v1/lti/invitations"): admin(good={201}),
+    ("GET", "/v1/courses/{course}/lti"): staff(),
+    ("POST", "/v1/courses/{course}/lti/codes"): staff(good={201}),
+    ("POST", "/v1/courses/{course}/lti/contexts/{context}/members"): staff(good={404}),
+    ("DELETE", "/v1/courses/{course}/lti/contexts/{context}"): staff(good={404}),
     ("GET", "/v1/units"): public(),
     ("GET", "/v1/units/{unit}"): Entry(["nobody", *VALID]),
     ("GET", "/v1/units/{unit}/course-tests"): public(),
