@@ -213,6 +213,12 @@ def matching(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> 
     return [_account(row) for row in connection.execute(query)]
 
 
+def closed(connection: sa.Connection) -> list[Account]:
+    """The people's own accounts that are revoked."""
+    own = sa.select(users.c.account)
+    return matching(connection, tokens.c.id.in_(own), tokens.c.revoked_at.is_not(None))
+
+
 def list_all(connection: sa.Connection) -> list[Account]:
     return [_account(row) for row in connection.execute(sa.select(tokens).order_by(tokens.c.created_at))]
 

@@ -25,8 +25,7 @@ from service.lti import pages as lti_pages
 from service.lti import routes as lti_routes
 from service.lti.frames import Frames
 from service.outbox import pages as outbox_pages
-from service.people import courses as courses_pages
-from service.people import pages as people_pages
+from service.people import everything as people
 from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
@@ -70,9 +69,7 @@ def create_app(service: Service) -> FastAPI:
     pressure.install(app)
     for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
-    for router in (pages.router, people_pages.router, courses_pages.router, outbox_pages.router):
-        app.include_router(router)
-    for router in dashboard.ROUTERS:
+    for router in (pages.router, *people.PAGES, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

@@ -5,7 +5,7 @@ form carries `csrf` in a field of that name: a POST without it does not reach it
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
@@ -152,9 +152,10 @@ def safe_next(text: str, otherwise: str = "/courses") -> str:
 # -- who may see a page ----------------------------------------------------------------------------------------------
 
 
-async def form_of(request: Request) -> FormData:
-    """The fields of the form that was sent."""
-    return await request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=FIELD_BYTES)
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """The fields of the form that was sent; a file in it is gone when the answer is made."""
+    async with request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=FIELD_BYTES) as form:
+        yield form
 
 
 Posted = Annotated[FormData, Depends(form_of)]
@@ -166,12 +167,12 @@ def text(form: FormData, name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-async def signed_in(request: Request, visitor: Visiting) -> Visitor:
+def signed_in(request: Request, visitor: Visiting, form: Posted) -> Visitor:
     """Who is signed in; others are sent to the sign-in page, and forms without the CSRF token refused."""
     if visitor is None:
         raise SignInFirst
     if request.method not in SAFE:
-        sent = request.headers.get("x-csrf-token") or (await form_of(request)).get("csrf")
+        sent = request.headers.get("x-csrf-token") or form.get("csrf")
         if not is_csrf(sent, visitor.csrf):
             raise csrf_missing()
     return visitor

@@ -37,6 +37,11 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+def zones() -> list[str]:
+    """Every IANA time zone by name, to choose from."""
+    return sorted(_zones())
+
+
 def is_zone(name: str) -> bool:
     """Whether this is the name of an IANA time zone, such as Europe/Berlin."""
     return name in _zones()

@@ -122,3 +122,55 @@ COURSE_ID_HINT = "letters, digits, dots, dashes and underscores, such as nlp-202
 def taken(field: str) -> str:
     what = "login" if field == "login" else "student id"
     return f"Somebody else has this {what}."
+
+
+# -- forms -----------------------------------------------------------------------------------------------------------
+
+SAVED = "Saved."
+COURSE_TAKEN = "There is a course with this id already. Choose another id."
+TITLE_INVALID = "A course needs a title of at most 400 printable characters."
+EXTENSION_INVALID = (
+    "An extension has at most a million attempts more, and a reason of at most 400 printable characters."
+)
+
+FIELDS = {
+    "opens_at": "Opens",
+    "due_at": "Due",
+    "closes_at": "Closes",
+    "attempts": "Attempts",
+    "attempts_per_hour": "Attempts an hour",
+    "cooldown_seconds": "Pause between attempts",
+    "cooldown_minutes": "Pause between attempts",
+    "hints": "Hints",
+    "hints_per_hour": "Hints an hour",
+    "hint_cooldown_seconds": "Pause between hints",
+    "late_policy.penalty": "Lost for being late",
+    "penalty_percent": "Lost for being late",
+    "late_policy.cap": "At most",
+    "cap_percent": "At most",
+    "late_policy.grace_seconds": "Grace",
+    "grace_minutes": "Grace",
+    "late_policy.zero_after_seconds": "Nothing left after",
+    "zero_after_hours": "Nothing left after",
+    "feedback.attempts": "Submissions with normal feedback",
+    "feedback_attempts": "Submissions with normal feedback",
+    "extra_attempts": "More attempts",
+    "days": "Valid for",
+}
+"""How fields are labelled on pages."""
+
+
+def number_unreadable(name: str, said: str) -> str:
+    return f"{FIELDS.get(name, name)}: {said[:40]!r} is not a number. Write one such as 3, or leave the field empty."
+
+
+def field_wrong(where: str, message: str) -> str:
+    return f"{FIELDS.get(where, where)}: {message[:1].lower()}{message[1:]}."
+
+
+NOTHING_CHOSEN = "Nothing was chosen to be done. Press one of the page's buttons."
+NOT_ONESELF = "That would lock you out yourself. Ask another administrator to do it."
+TOKEN_INVALID = (
+    "A token needs a role; its note has at most 200 printable characters, and it is valid for at most 3650 days, or "
+    "without end if the field is empty."
+)

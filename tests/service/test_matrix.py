@@ -66,6 +66,7 @@ PEOPLE = ("stranger", "student", "grader", "teacher", "elsewhere", "admin")
 """Who is signed in: without any course, with a part in the course of the path, a teacher of another course."""
 MEMBERS = ("student", "grader", "teacher", "admin")
 STAFF = ("grader", "teacher", "admin")
+TEACHING = ("teacher", "admin")
 
 
 HINT = {"mutant": "m01", "number": "1"}
@@ -82,6 +83,7 @@ PLATFORM = {
 UNIT = "/v1/courses/{course}/units/{unit}"
 COURSE = "/v1/courses/{course}"
 MEMBER = COURSE + "/members/{login}"
+PLACE = "/courses/{course}/units/{unit}"
 ONE = UNIT + "/extensions/{student}"
 BY_HAND = UNIT + "/overrides/{student}"
 OVERRIDE = {"score": 0.5, "reason": "an oral exam"}
@@ -106,6 +108,31 @@ TABLE = {
     ("POST", "/theme"): page(*PEOPLE, good={303}),
     ("GET", "/courses"): page(*PEOPLE),
     ("GET", "/courses/{course}"): page(*MEMBERS),
+    ("POST", "/courses"): page("admin", good={303}, send={"data": {"course": "new", "title": "New"}}),
+    ("GET", "/courses/{course}/settings"): page(*TEACHING),
+    ("POST", "/courses/{course}/settings"): page(*TEACHING, good={303}, send={"data": {"title": "Another"}}),
+    ("GET", PLACE): page(*MEMBERS),
+    ("GET", PLACE + "/settings"): page(*TEACHING),
+    ("POST", PLACE + "/settings"): page(*TEACHING, good={303}, send={"data": {"attempts": "3"}}),
+    ("POST", PLACE + "/extensions"): page(
+        *TEACHING, good={303, 422}, send={"data": {"student": "student", "extra_attempts": "1"}}
+    ),
+    ("GET", "/courses/{course}/people"): page(*STAFF),
+    ("POST", "/courses/{course}/people"): page(
+        *TEACHING, good={303}, send={"data": {"do": "add", "login": "new@example.org", "role": "student"}}
+    ),
+    ("GET", "/courses/{course}/people/import"): page(*TEACHING),
+    ("POST", "/courses/{course}/people/import"): page(*TEACHING, send={"data": {"csv": "login,name\neve,Eve"}}),
+    ("GET", "/courses/{course}/tokens"): page(*TEACHING),
+    ("POST", "/courses/{course}/tokens"): page(*TEACHING, send={"data": {"role": "lms"}}),
+    ("GET", "/courses/{course}/audit"): page(*TEACHING),
+    ("GET", "/me/tokens"): page(*PEOPLE),
+    ("POST", "/me/tokens"): page(*PEOPLE, send={"data": {"label": "a script"}}),
+    ("GET", "/tokens"): page("admin"),
+    ("POST", "/tokens"): page("admin", send={"data": {"role": "lms"}}),
+    ("GET", "/users"): page("admin"),
+    ("POST", "/users"): page("admin", send={"data": {"do": "add", "login": "new@example.org"}}),
+    ("GET", "/audit"): page("admin"),
     ("GET", "/lti/jwks"): public(),
     ("GET", "/lti/login"): public(good={400}),  # nobody said who they are
     ("POST", "/lti/login"): public(good={303}),  # to see whether the browser keeps a cookie
@@ -403,6 +430,9 @@ def test_a_page_opens_to_exactly_those_people_in_the_course(bench, method, templ
         roles = {"elsewhere": {"other": "teacher"}}.get(who, {"default": who} if who in MEMBERS[:-1] else {})
         browser = bench.browser(who, admin=who == "admin", **roles)
         send = {**entry.send, "data": {"csrf": browser.csrf, **entry.send.get("data", {})}} if method == "POST" else {}
+        if method == "POST":
+            bare = browser.send(method, path, data=entry.send.get("data", {}))
+            assert bare.status_code in (403, 404), (who, bare.text)  # without the CSRF token
         answer = browser.send(method, path, **send)
         if who in entry.people:
             assert answer.status_code in entry.good, (who, answer.text)
