@@ -16,6 +16,11 @@ class At:
         return f"/courses/{quote(self.course, safe='')}/class/{quote(self.unit, safe='')}"
 
     @property
+    def unit_page(self) -> str:
+        """The unit as this course gives it; its settings lie below."""
+        return f"/courses/{quote(self.course, safe='')}/units/{quote(self.unit, safe='')}"
+
+    @property
     def data(self) -> str:
         """Where the same is told as JSON and CSV."""
         return f"/v1/courses/{quote(self.course, safe='')}/units/{quote(self.unit, safe='')}"

@@ -19,6 +19,7 @@ from service import (
     views,
     wording,
 )
+from service import overrides as set_by_hand
 from service.accounts import Account
 from service.classroom import course_tests, misconceptions, mutants, overview, roster, selection, students
 from service.classroom.selection import Selection
@@ -29,15 +30,17 @@ from service.dashboard.at import At
 from service.dashboard.courses import course_of
 from service.dashboard.saying import Saying
 from service.database import reading
-from service.dependencies import CourseId, Served, Service, Wanted
+from service.dependencies import CourseId, RequestId, Served, Service, Wanted
 from service.posted import NAME_CHARS
 from service.problems import Problem
-from service.views import PersonIn, Staff
+from service.routes import overrides
+from service.views import PersonIn, Posted, Staff, Teaching
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 CLASS = "/courses/{course}/class"
 UNIT = CLASS + "/{unit}"
+STUDENT = UNIT + "/students/{student:path}"  # a name may hold a slash
 
 STUDENTS_A_PAGE = 100
 ROWS_OF_A_MATRIX = 50
@@ -196,6 +199,7 @@ def students_page(request: Request, service: Served, account: Staff, unit: Wante
             return view.unchanged
         narrowed, sort = view.asked.narrowed(), view.asked.sort()
         found = students.of_class(connection, view.wanted, narrowed, sort, unit, view.now)
+        by_hand = set_by_hand.of_unit(connection, view.course.id, unit.id)
     shown, following = asked.page_of(found, view.asked, students.order(sort), sort.value, STUDENTS_A_PAGE)
     sentence = misconceptions.said(narrowed.believes, len(found), unit)[1] if narrowed.believes else ""
     return view.page(
@@ -204,6 +208,7 @@ def students_page(request: Request, service: Served, account: Staff, unit: Wante
         total=len(found),
         at_risk=sum(bool(each.risk) for each in found),
         students=students.rows(shown, view.course),
+        by_hand=by_hand,
         asked_for=words.narrowed(narrowed, sentence),
         csv=links.to(f"{view.at.data}/students{view.asked.other(after='', format='csv')}"),
         risky=view.asked.other(after="", risk="true"),
@@ -215,7 +220,7 @@ def students_page(request: Request, service: Served, account: Staff, unit: Wante
 # -- a student -------------------------------------------------------------------------------------------------------
 
 
-@router.get(UNIT + "/students/{student:path}")
+@router.get(STUDENT)
 def student_page(
     request: Request, service: Served, account: PersonIn, course: CourseId, unit: Wanted, student: Student
 ) -> Response:
@@ -258,14 +263,36 @@ def student_page(
         row=row if account.sees_class else None,
         sent=sent,
         scores=[each.score for each in reversed(sent) if each.score is not None],
-        grade=grade.graded if grade is not None else None,
+        grade=grade,
         standing=standing,
         used=grade.attempts_used if grade is not None else 0,
         granted=granted,
-        own=account.student == student,
-        post_to=links.to(f"/v1/units/{unit.id}/submissions"),
         live=mark,
         say=Saying(offering.timezone),
         words=words,
         charts=charts,
     )
+
+
+@router.post(STUDENT)
+def set_grade(
+    service: Served,
+    account: Teaching,
+    course: CourseId,
+    unit: Wanted,
+    student: Student,
+    form: Posted,
+    request_id: RequestId,
+) -> Response:
+    """Set the student's grade by hand, or let the submissions be the grade again."""
+    if views.text(form, "withdraw"):
+        overrides.withdraw(account, course, unit, student, service, request_id)
+    else:
+        try:
+            body = overrides.OverrideBody(
+                score=float(views.text(form, "percent")) / 100, reason=views.text(form, "reason")
+            )
+        except ValueError as error:  # also what the model refuses
+            raise Problem(422, "invalid_field", words.GRADE_UNREADABLE) from error
+        overrides.put(account, course, unit, student, body, service, request_id)
+    return views.redirect(At(course, unit.id).student(student))

@@ -11,7 +11,20 @@ from grader.report import Cell, KillMatrixPart, Level, MutantPart, MutantStatus,
 from grader.submission import Submission
 from grader.views import for_role
 from grader.wording import escaped
-from service import answers, deadlines, feedback, hints, limits, listing, offerings, places, regrades, runs, submissions
+from service import (
+    answers,
+    deadlines,
+    feedback,
+    hints,
+    limits,
+    listing,
+    offerings,
+    overrides,
+    places,
+    regrades,
+    runs,
+    submissions,
+)
 from service.accounts import Account, Role
 from service.dashboard.charts import Head, HeatRow, Mark, Segment, Tone, heat_map, stacked
 from service.dashboard.wording import MUTANT_TONES, MUTANTS
@@ -121,14 +134,14 @@ def read(
     moment = reader.moment if reader.account.sees_class else None
     told = feedback.of(connection, stored, now, moment).level
     graded = runs.report(connection, run.id)
-    report = for_role(graded, reader.role, told) if graded is not None else None
+    report = for_role(overrides.marked(connection, graded, stored), reader.role, told) if graded is not None else None
     asked = offerings.assignment(connection, stored.course, stored.unit) or offerings.Assignment()
     granted = _extension(connection, stored)
     due_at = offerings.times_for(asked, granted).due_at
     place = places.of(connection, run, stored.unit, now, service.paces)
     left = limits.attempts_left(connection, stored.course, stored.unit, stored.student)
     counts, hinted = (reader.sees_all or told.tells(level) for level in (Level.COUNTS, Level.HINTS))
-    all_runs = regrades.runs_of(connection, stored.id)
+    all_runs = regrades.runs_of(connection, stored.id, trials=reader.sees_all)
     return SubmissionPage(
         stored=stored,
         standing=answers.submission(stored, run, place, left),

@@ -122,38 +122,6 @@
   };
   addEventListener("hashchange", open);
 
-  // -- a student's upload: sent as the API takes it, and followed to its page; a refusal is shown as it is said ----------
-
-  const send = async (form) => {
-    const says = form.querySelector("[role=status]");
-    const button = form.querySelector("button");
-    button.disabled = true;
-    says.textContent = "Sending …";
-    try {
-      const answer = await fetch(form.dataset.submit, {
-        method: "POST",
-        body: new FormData(form),
-        headers: { "X-CSRF-Token": form.dataset.csrf, Accept: "application/json" },
-        credentials: "same-origin",
-        redirect: "error",
-      });
-      const told = await answer.json();
-      if (answer.ok && told.id) {
-        location.assign(form.dataset.page + told.id);
-        return;
-      }
-      says.textContent = told.detail ?? `It was not taken (${answer.status}).`;
-    } catch {
-      says.textContent = "It could not be sent. Try again in a moment.";
-    }
-    button.disabled = false;
-  };
-  document.addEventListener("submit", (event) => {
-    if (!event.target.dataset.submit) return;
-    event.preventDefault();
-    send(event.target);
-  });
-
   // -- live: the part of the page that moves is asked for again, and taken over when it has changed ---------------------
 
   const busy = (part) => {

@@ -314,3 +314,20 @@ def test_a_grader_and_strangers_do_nothing(bench, graded, what, fields):
 def test_students_do_not_grade_again(bench, graded):
     path = f"/submissions/{graded['bob']}/runs"
     assert bench.browser("bob", default="student").post(path, reason="please").status_code == 403
+
+
+def test_a_grade_set_by_hand_is_marked_on_every_page_of_the_student(bench, teacher, graded):
+    path = f"{UNIT}/students/bob"
+    assert teacher.post(path, percent="150", reason="x").status_code == 422
+    assert teacher.post(path, percent="75", reason="").status_code == 422
+    assert teacher.post(path, percent="75", reason="an <oral> exam").headers["Location"] == path
+    bob = bench.browser("bob", default="student")
+    for browser in (teacher, bob):
+        for shown in (path, f"/submissions/{graded['bob']}"):
+            seen = page(browser, shown).text
+            assert "set by hand" in seen and "an <oral> exam" in seen and "75 %" in seen
+    assert "set by hand" in page(teacher, f"{UNIT}/students").text
+    assert teacher.post(path, withdraw="1").status_code == 303
+    assert "set by hand" not in page(bob, path).text
+    for other in (bob, bench.browser("greta", default="grader")):
+        assert other.post(path, percent="100", reason="please").status_code == 403

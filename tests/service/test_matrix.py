@@ -148,6 +148,9 @@ TABLE = {
     ("GET", CLASS + "/{unit}/misconceptions"): page(*STAFF),
     ("GET", CLASS + "/{unit}/students"): page(*STAFF),
     ("GET", CLASS + "/{unit}/students/{student}"): page(*STAFF),  # and ada, who is none of these
+    ("POST", CLASS + "/{unit}/students/{student}"): page(
+        "teacher", "admin", good={303}, send={"data": {"percent": "50", "reason": "an oral exam"}}
+    ),
     ("GET", "/submissions/{submission_id}"): page(*STAFF),
     ("GET", "/submissions/{submission_id}/mutants"): page(*STAFF),
     ("POST", "/submissions/{submission_id}/cancel"): page("teacher", "admin", good={303}, queued=True),
