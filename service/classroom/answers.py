@@ -236,6 +236,7 @@ class StudentRow(Answer):
     passed_at: datetime | None = Field(description="when the first submission that passes was received")
     best_submission: str | None
     best_score: Share | None = Field(description="before what lateness costs")
+    set_by_hand: Share | None = Field(description="the grade that a teacher has set in place of the submissions'")
     since_best: int = Field(description="submissions after the best one, none of them better")
     latest: LatestAnswer | None
     due_at: datetime | None = Field(description="for this student")

@@ -23,6 +23,7 @@ from service.classroom.selection import Latest, Selection
 from service.tables import facts, rejections
 
 NAMED = 20  # students that are listed with a misconception
+UNKNOWN = "unknown"  # the key of what nothing explains
 ALIKE = 0.75  # how much two sets of failing tests must have in common to be of one fault
 
 
@@ -53,8 +54,8 @@ def found_in(connection: sa.Connection, wanted: Selection, unit: Unit) -> Found:
     for each in latest:
         if (fault := faults.of_code(each, layouts)) is not None:
             signs[f"fault:{fault}"].append(Sign(each.student, None))
-        for test in tests.get(each.submission, ()):
-            signs[key_of(test, unit)].append(Sign(each.student, test))
+        for key, test in _explained(tests.get(each.submission, ()), unit):
+            signs[key].append(Sign(each.student, test))
     return Found(
         students=len(latest),
         rejecting=sum(each.rejecting > 0 for each in latest),
@@ -129,7 +130,14 @@ def key_of(test: Rejection, unit: Unit) -> str:
             return "broken"
         case "ended":
             return f"broken:{test.said}"
-    return "unknown"
+    return UNKNOWN
+
+
+def _explained(tests: Sequence[Rejection], unit: Unit) -> list[tuple[str, Rejection]]:
+    """The tests of one suite with their keys. Where some are explained, the others most likely share the reason, which
+    runs that stopped before them did not show."""
+    keys = [(key_of(test, unit), test) for test in tests]
+    return [pair for pair in keys if pair[0] != UNKNOWN] or keys
 
 
 def _freedom(said: str, unit: Unit) -> str:

@@ -97,7 +97,8 @@ def misconceptions(found: Iterable[Misconception]) -> str:
 
 STUDENTS = (
     *("student", "name", "section", "enrolled", "state", "submissions", "attempts_used", "attempts_left", "pending"),
-    *("due_at", "passed_at", "best_submission", "best_score", "since_best", "latest_submission", "latest_received_at"),
+    *("due_at", "passed_at", "best_submission", "best_score", "set_by_hand", "since_best"),
+    *("latest_submission", "latest_received_at"),
     *("latest_verdict", "latest_score", "tests_passed", "tests_total", "killed", "mutants_total", "rejecting", "risk"),
 )
 

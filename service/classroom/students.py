@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from grader.report import Verdict
 from grader.unit import Unit
-from service import offerings, walltime
+from service import offerings, overrides, walltime
 from service.classroom import misconceptions, mutants, selection
 from service.classroom.answers import LatestAnswer, RiskReason, State, StudentRow, shown
 from service.classroom.course_tests import not_passed
@@ -52,6 +52,7 @@ class Student(NamedTuple):
     attempts_left: int | None
     pending: int
     due_at: float | None
+    set_by_hand: float | None
     latest: Latest | None
     risk: tuple[RiskReason, ...] = ()
 
@@ -102,6 +103,7 @@ def everyone(connection: sa.Connection, wanted: Selection, now: float) -> list[S
     asked = offerings.assignment(connection, wanted.course, wanted.unit) or Assignment()
     granted = {each.student: each for each in offerings.extensions(connection, wanted.course, wanted.unit)}
     names = sorted(latest.keys() | known.keys() | sent.keys()) if wanted.is_whole else sorted(latest)
+    by_hand = overrides.of_unit(connection, wanted.course, wanted.unit)
     nothing = Unfinished()
     found = [
         _student(
@@ -112,6 +114,7 @@ def everyone(connection: sa.Connection, wanted: Selection, now: float) -> list[S
             waiting.get(name, nothing),
             asked,
             granted.get(name),
+            by_hand[name].score if name in by_hand else None,
         )
         for name in names
     ]
@@ -127,6 +130,7 @@ def _student(
     waiting: Unfinished,
     asked: Assignment,
     granted: Extension | None,
+    set_by_hand: float | None,
 ) -> Student:
     count, counted = sent
     used = counted - waiting.returned
@@ -139,6 +143,7 @@ def _student(
         attempts_left=max(0, most - used) if most is not None else None,
         pending=waiting.pending,
         due_at=offerings.times_for(asked, granted).due_at,
+        set_by_hand=set_by_hand,
         latest=latest,
     )
 
@@ -218,6 +223,7 @@ def _row(student: Student, course: Offering) -> StudentRow:
         passed_at=shown(latest.passed_at, course.timezone) if latest else None,
         best_submission=latest.best_submission if latest else None,
         best_score=latest.best_score if latest else None,
+        set_by_hand=student.set_by_hand,
         since_best=latest.since_best if latest else 0,
         latest=_latest(latest, course) if latest else None,
         due_at=shown(student.due_at, course.timezone),

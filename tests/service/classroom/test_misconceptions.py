@@ -85,6 +85,14 @@ def test_a_rejection_is_grouped_by_what_the_report_says_of_it(bench, test, key, 
         assert found["detail"] == "Twice 2 is 4."
 
 
+def test_what_is_unexplained_goes_with_what_is_explained_in_the_same_suite(bench):
+    """In a run that stops at the first failure a test may meet the fault in which its author believes nowhere."""
+    tests = [klass.rejecting(), klass.rejecting("test_b.py::test_seven")]
+    rows = [klass.on_mutants("-.--"), klass.on_mutants("----", "test_b.py::test_seven")]
+    klass.submit(bench, "ada", klass.fails(tests=tests, rows=rows))
+    assert list(told(bench)) == ["fault:s02"]
+
+
 def rejection(code="unexplained", said="", accepts=()):
     return Rejection("t", "f", 1, code, said, accepts)
 

@@ -2,6 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from service import database, overrides
+from service.offerings import By
 from tests.service.classroom import klass
 from tests.service.classroom.klass import asked
 
@@ -75,6 +77,13 @@ def test_an_extension_changes_when_it_is_due_for_one(bench):
     assert [reason["code"] for reason in found["bob"]["risk"]] == ["due_soon", "no_progress"]
     assert found["cy"]["risk"] == []
     assert found["cy"]["due_at"] > found["bob"]["due_at"]
+
+
+def test_a_grade_that_was_set_by_hand_is_marked(bench):
+    wanted = overrides.Override("bob", 0.9, "spoke to me", "t", bench.clock())
+    with database.writing(bench.engine) as connection:
+        overrides.put(connection, "default", "L0.0", wanted, By(None, bench.clock()))
+    assert {name: row["set_by_hand"] for name, row in rows(bench).items() if row["set_by_hand"]} == {"bob": 0.9}
 
 
 @pytest.mark.parametrize(
