@@ -44,9 +44,10 @@ class Found:
     latest: Mapping[str, Latest]
 
 
-def found_in(connection: sa.Connection, wanted: Selection, unit: Unit) -> Found:
-    """Every sign in the latest submission of each student."""
-    latest = selection.latest(connection, wanted)
+def found_in(connection: sa.Connection, wanted: Selection, unit: Unit, latest: Sequence[Latest] | None = None) -> Found:
+    """Every sign in the latest submission of each student; `latest`, if they have been read already."""
+    if latest is None:
+        latest = selection.latest(connection, wanted)
     layouts = selection.layouts_of(connection, latest)
     tests = _rejections(connection, wanted)
     faults = Faults(unit)

@@ -34,18 +34,18 @@ def of_class(
     """The unit's mutants, their categories, and what each student with something graded did about them, by student."""
     found = selection.latest(connection, wanted)
     layouts = selection.layouts_of(connection, found)
-    facing = [Facing(each, aligned(each, layouts, unit)) for each in found]
+    ids = tuple(mutant.id for mutant in unit.mutants)
+    facing = [Facing(each, aligned(each.mutants, layouts[each.layout].mutants, ids)) for each in found]
     columns = list(zip(*(each.cells for each in facing), strict=True)) or [()] * len(unit.mutants)
     return mutant_rows(columns, unit), category_rows(columns, unit), facing
 
 
-def aligned(latest: Latest, layouts: Mapping[str, Layout], unit: Unit) -> str:
-    """A character for each mutant of the unit as it is now; what was graded without one has nothing to say of it."""
-    names = layouts[latest.layout].mutants
-    if names == tuple(mutant.id for mutant in unit.mutants):
-        return latest.mutants
-    seen = dict(zip(names, latest.mutants, strict=True))
-    return "".join(seen.get(mutant.id, ABSENT) for mutant in unit.mutants)
+def aligned(cells: str, names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+    """The characters of the mutants `names` as those of the mutants wanted: nothing of one that was not there."""
+    if names == wanted:
+        return cells
+    seen = dict(zip(names, cells, strict=True))
+    return "".join(seen.get(mid, ABSENT) for mid in wanted)
 
 
 Columns = Sequence[tuple[str, ...]]

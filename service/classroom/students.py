@@ -69,7 +69,7 @@ def of_class(
     """The students in the order asked for."""
     found = [each for each in everyone(connection, wanted, now) if _has(each, narrowed)]
     if narrowed.failing or narrowed.survived or narrowed.believes:
-        names = _showing(connection, wanted, narrowed, unit)
+        names = _showing(connection, wanted, narrowed, unit, [each.latest for each in found if each.latest])
         found = [each for each in found if each.person.student in names]
     return sorted(found, key=order(sort))
 
@@ -78,9 +78,10 @@ def _has(student: Student, narrowed: Narrowed) -> bool:
     return narrowed.state in (None, student.state) and (bool(student.risk) or not narrowed.at_risk)
 
 
-def _showing(connection: sa.Connection, wanted: Selection, narrowed: Narrowed, unit: Unit) -> set[str]:
+def _showing(
+    connection: sa.Connection, wanted: Selection, narrowed: Narrowed, unit: Unit, latest: Sequence[Latest]
+) -> set[str]:
     """The students whose latest submission fails the test, misses the mutant and shows the belief, as far as asked."""
-    latest = selection.latest(connection, wanted)
     layouts = selection.layouts_of(connection, latest)
     names = {
         each.student
@@ -89,7 +90,7 @@ def _showing(connection: sa.Connection, wanted: Selection, narrowed: Narrowed, u
         and (narrowed.survived is None or narrowed.survived in mutants.survivors(each, layouts))
     }
     if narrowed.believes is not None:
-        signs = misconceptions.found_in(connection, wanted, unit).signs
+        signs = misconceptions.found_in(connection, wanted, unit, latest).signs
         names &= {sign.student for sign in signs.get(narrowed.believes, ())}
     return names
 

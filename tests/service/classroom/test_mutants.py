@@ -1,12 +1,8 @@
 import pytest
 
-from service.classroom.facts import Layout
 from service.classroom.mutants import aligned
-from service.classroom.selection import Latest
 from tests.service.classroom import klass
 from tests.service.classroom.klass import asked
-
-NOTHING = Latest("ada", 1, 0.0, None, "s", 0.5, 0, "s", 0.0, "fail", 0.5, 0, 0, 0, 0, 0, "layout", "", "")
 
 
 @pytest.fixture
@@ -57,9 +53,7 @@ def test_a_page_key_of_another_list_is_refused(bench):
 
 
 def test_a_suite_that_was_held_against_other_mutants_says_nothing_of_the_new_ones():
-    before = Layout((), ("m01", "gone", "s01"))
-    latest = NOTHING._replace(mutants="K.T")
-    assert aligned(latest, {"layout": before}, klass.unit()) == "T-K-"
+    assert aligned("K.T", ("m01", "gone", "s01"), klass.MUTANTS) == "T-K-"
 
 
 def test_a_unit_without_submissions_has_its_mutants_without_shares(make_bench):
