@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from grader import local, plan, proof, sandboxes
-from grader.errors import Rejected
+from grader import local, module_file, plan, proof, sandboxes, scaffold
+from grader.errors import LoadError, Rejected
 from grader.grade import About, grade
 from grader.intake import take_in
 from grader.mutation import CAUGHT
@@ -53,6 +53,32 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
         units = [found.units[each] for each in wanted if each in found.units]
         good = [_check(unit, root, sandbox) for unit in units]
     sys.exit(0 if all(good) and not refused else 1)
+
+
+@course.command()
+@click.argument("unit_id", metavar="UNIT")
+@click.option("--title", required=True, help="As it is shown to students.")
+@click.option("--file", "path", required=True, help="What students write, as in python/tinyllm/demo/scale.py.")
+@click.option(
+    "--course", "root", type=click.Path(path_type=Path), required=True, help="The course tree, made if missing."
+)
+def new(unit_id: str, title: str, path: str, root: Path) -> None:
+    """Write a small whole unit to begin with: module file, contract, reference, course tests, mutants, wheat."""
+    if not title.isprintable() or not title.strip():
+        raise click.UsageError("The title must be one line of text.")
+    laid = scaffold.scaffold(unit_id, title.strip(), path)
+    try:
+        module_file.read(f"modules/{unit_id}.toml", laid[f"modules/{unit_id}.toml"].encode())
+    except LoadError as error:
+        raise click.UsageError(error.reason) from error
+    taken = [file for file in laid if (root / file).exists()]
+    if taken:
+        raise click.UsageError(f"Nothing was written, because there is {', '.join(taken)} already.")
+    for file, text in laid.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text, encoding="utf-8")
+        click.echo(root / file)
+    click.echo(f"Next: autograder course check {unit_id} --course {root}")
 
 
 def _check(unit: Unit, root: Path, sandbox: Sandbox) -> bool:
