@@ -165,6 +165,7 @@ class Platform:
         self.picked: list[dict[str, Any]] = []
         self.answer_scores: tuple[int, dict[str, str]] | None = None
         self.tokens_given = 0
+        self.registered: dict[str, Any] = {}  # what a tool that registered itself said
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -293,6 +294,27 @@ class Platform:
             if page * PAGE_MEMBERS < len(self.people):
                 headers["Link"] = f'<{self.url}/members?page={page + 1}>; rel="next"'
             return _answered(answer, headers)
+
+        @app.get("/configuration")
+        def configuration() -> Any:
+            """As LTI Dynamic Registration 1.0 has it."""
+            return {
+                "issuer": self.url,
+                "authorization_endpoint": f"{self.url}/auth",
+                "token_endpoint": f"{self.url}/token",
+                "jwks_uri": f"{self.url}/jwks",
+                "registration_endpoint": f"{self.url}/registrations",
+                "https://purl.imsglobal.org/spec/lti-platform-configuration": {"product_family_code": "loopback"},
+            } | dict(self.change)
+
+        @app.post("/registrations")
+        async def registrations(request: Request) -> Any:
+            if request.headers.get("Authorization") != "Bearer let-me-in":
+                return Response(status_code=401)
+            self.registered = await request.json()
+            tool = self.registered["https://purl.imsglobal.org/spec/lti-tool-configuration"]
+            tool["deployment_id"] = self.deployment
+            return {**self.registered, "client_id": self.client_id}
 
         @app.post("/picked")
         async def picked(request: Request) -> Any:

@@ -1,5 +1,8 @@
 """Launches over HTTP: a platform that is not ours, a browser, and us, each on a socket of its own."""
 
+import base64
+import hashlib
+import hmac
 import json
 import time
 from urllib.parse import parse_qs, urlsplit
@@ -324,13 +327,13 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_message_that_says_something_else_is_refused(bench, running, platform, connected, browsers, lie):
+def test_a_message_that_says_something_else_is_refused(bench, running, platform, connected, browsers):
     browser = browsers()
-    _, fields = message_of(platform, browser)
     known = len(bench.rows(users))
-    answer = launched(browser, running, forged(platform, fields, **LIES[lie](time.time())))
-    assert answer.status_code == 401, answer.text
+    for lie, changes in LIES.items():
+        _, fields = message_of(platform, browser)
+        answer = launched(browser, running, forged(platform, fields, **changes(time.time())))
+        assert answer.status_code == 401, lie
     assert len(bench.rows(users)) == known
 
 
@@ -351,10 +354,6 @@ def test_a_signature_of_another_key_is_refused(running, platform, connected, bro
 
 
 def test_an_unsigned_message_and_one_signed_with_the_public_key_are_refused(running, platform, connected, browsers):
-    import base64
-    import hashlib
-    import hmac
-
     def part(value):
         return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
 
@@ -371,13 +370,11 @@ def test_an_unsigned_message_and_one_signed_with_the_public_key_are_refused(runn
     assert launched(browser, running, {**fields, "id_token": f"{head}.{body}.{part(mac)}"}).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "token", ["", "a", "a.b", "a.b.c", "....", "e30.e30.e30", "eyJhbGciOiAiUlMyNTYifQ.W10.x", "x" * 70_000]
-)
-def test_what_is_no_message_is_refused(running, platform, connected, browsers, token):
+def test_what_is_no_message_is_refused(running, platform, connected, browsers):
     browser = browsers()
-    _, fields = message_of(platform, browser)
-    assert launched(browser, running, {**fields, "id_token": token}).status_code == 401
+    for token in ("", "a", "a.b", "a.b.c", "....", "e30.e30.e30", "eyJhbGciOiAiUlMyNTYifQ.W10.x", "x" * 70_000):
+        _, fields = message_of(platform, browser)
+        assert launched(browser, running, {**fields, "id_token": token}).status_code == 401, token[:40]
 
 
 def test_a_launch_without_a_login_is_refused(running, browsers):
@@ -476,12 +473,10 @@ def test_a_login_is_good_for_a_while_only(bench, running, platform, connected, b
     assert len(bench.rows(lti_logins)) == 1  # the old one is gone
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?iss=x", "?login_hint=x", "?iss=https://nobody.example&login_hint=x", "?iss=%00&login_hint=%00"]
-)
-def test_a_login_of_nobody_we_know_is_refused_in_words(running, browsers, query):
-    answer = browsers().get(f"{running.url}/lti/login{query}", headers={"Accept": "text/html"})
-    assert answer.status_code in (400, 404)
+def test_a_login_of_nobody_we_know_is_refused_in_words(running, browsers):
+    for query in ("", "?iss=x", "?login_hint=x", "?iss=https://nobody.example&login_hint=x", "?iss=%00&login_hint=%00"):
+        answer = browsers().get(f"{running.url}/lti/login{query}", headers={"Accept": "text/html"})
+        assert answer.status_code in (400, 404), query
 
 
 def test_a_browser_without_cookies_is_asked_to_go_on_in_a_new_window(platform, running, browsers):
