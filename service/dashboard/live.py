@@ -17,11 +17,14 @@ from service.tables import audit
 STEP_SECONDS = 60.0  # how exactly it is told for how long something waits, or how soon it is due
 
 
-def mark(connection: sa.Connection, request: Request, account: Account, wanted: Selection, now: float) -> str:
-    """What this page, for this account, is made of: changes with every run that moves, submission and decision."""
+def mark(
+    connection: sa.Connection, request: Request, account: Account, wanted: Selection, course_digest: str, now: float
+) -> str:
+    """What this page, for this account, is made of: changes with every run that moves, every submission and decision,
+    and with the course material."""
     decided = connection.execute(sa.select(sa.func.max(audit.c.id))).scalar()
     who = (account.id, account.role.value, request.url.path, request.url.query)
-    parts = (*who, selection.version(connection, wanted), decided, int(now // STEP_SECONDS))
+    parts = (*who, course_digest, selection.version(connection, wanted), decided, int(now // STEP_SECONDS))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 

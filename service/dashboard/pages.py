@@ -23,7 +23,7 @@ from service import overrides as set_by_hand
 from service.accounts import Account
 from service.classroom import course_tests, misconceptions, mutants, overview, roster, selection, students
 from service.classroom.selection import Selection
-from service.dashboard import asked, charts, drawings, live
+from service.dashboard import asked, charts, drawings, live, units
 from service.dashboard import wording as words
 from service.dashboard.asked import Asked
 from service.dashboard.at import At
@@ -62,9 +62,9 @@ class View:
         self.say = Saying(self.course.timezone)
         self.asked = Asked.of(request.query_params)
         self.wanted = self.asked.selection(self.course.id, unit.id, self.course.timezone)
-        self.mark = live.mark(connection, request, account, self.wanted, self.now)
+        self.mark = live.mark(connection, request, account, self.wanted, service.course.digest, self.now)
         self.unchanged = live.unchanged(request, self.mark)
-        self.sections = sections(connection, self.course.id)
+        self.sections = roster.sections(connection, self.course.id)
         self._rest = (request, service, account, unit)
 
     def page(self, tab: str, template: str, **values: Any) -> HTMLResponse:
@@ -92,22 +92,14 @@ class View:
         )
 
 
-def sections(connection: sa.Connection, course: str) -> list[str]:
-    return sorted({person.section for person in roster.enrolled(connection, course).values()} - {""})
-
-
 # -- the class -------------------------------------------------------------------------------------------------------
 
 
 @router.get(CLASS)
 def class_page(request: Request, service: Served, account: Staff, course: CourseId) -> Response:
-    now = service.clock()
     with reading(service.engine) as connection:
         offering = course_of(connection, course)
-        found = [
-            (unit, overview.of_class(connection, Selection(course, unit.id), offering, "day", service.paces, now))
-            for unit in service.course.units.values()
-        ]
+        found = units.of_course(connection, course, service.course.units.values())
     return views.page(
         request,
         service,
@@ -230,7 +222,7 @@ def student_page(
     with reading(service.engine) as connection:
         offering = course_of(connection, course)
         wanted = Selection(course, unit.id, student=student)
-        mark = live.mark(connection, request, account, wanted, now)
+        mark = live.mark(connection, request, account, wanted, service.course.digest, now)
         if unchanged := live.unchanged(request, mark):
             return unchanged
         found = students.everyone(connection, wanted, now)

@@ -83,6 +83,7 @@ def submission_page(
         account=account,
         staff=reader.sees_all,
         as_student=as_student,
+        moment=(moment.value if moment is not None else "") if as_student else "",
         page=found,
         course=offering,
         at=at,

@@ -6,6 +6,7 @@ from grader.report import MutantStatus, Outcome, Verdict
 from service.classroom.answers import MutantRow, State
 from service.classroom.students import Narrowed
 from service.dashboard.charts import Tone
+from service.offerings import Moment
 from service.runs import FIRST, REGRADE, Status
 
 TABS = {
@@ -72,6 +73,14 @@ MUTANT_TONES = {
     MutantStatus.INVALID: Tone.IDLE,
     MutantStatus.VOID: Tone.IDLE,
 }
+MOMENTS = {
+    "": " now",
+    Moment.NORMAL.value: " at first",
+    Moment.PAST_LIMIT.value: " past the limit of attempts",
+    Moment.AFTER_DEADLINE.value: " after it was due",
+    Moment.AFTER_PASSING.value: " after passing",
+}
+MOMENT_LINKS = {value: text.strip() for value, text in MOMENTS.items()}
 RUN_KINDS = {FIRST: "first", REGRADE: "regrade", "trial": "trial"}
 ASKED_VERDICTS = {verdict: VERDICTS[verdict] for verdict in (Verdict.PASS, Verdict.FAIL, Verdict.REJECTED)}
 STATES = {State.PASSED: "passed", State.UNDER_WAY: "under way", State.NOT_BEGUN: "not begun"}

@@ -179,7 +179,12 @@ def test_a_submissions_page_tells_staff_everything_and_its_student_their_part(be
         ):
             assert text in seen.text, text
     assert samples.HIDDEN in staff.text and samples.HIDDEN not in student.text
-    assert samples.HIDDEN not in page(teacher, f"{path}?as=student").text
+    preview = page(teacher, f"{path}?as=student&moment=past_limit")
+    assert samples.HIDDEN not in preview.text and "past the limit of attempts" in preview.text
+    assert f"/v1{path}/report?format=text&as=student&moment=past_limit" in preview.links
+    for link in preview.links:
+        if link.startswith((path, f"/v1{path}")):
+            assert teacher.get(link).status_code == 200, link
 
 
 def test_a_student_cannot_choose_the_moment_or_the_reader(bench, graded):
@@ -331,3 +336,11 @@ def test_a_grade_set_by_hand_is_marked_on_every_page_of_the_student(bench, teach
     assert "set by hand" not in page(bob, path).text
     for other in (bob, bench.browser("greta", default="grader")):
         assert other.post(path, percent="100", reason="please").status_code == 403
+
+
+def test_the_list_of_units_says_what_the_overview_of_each_says(bench, teacher, graded):
+    bench.person("carol", default="student")
+    bench.submitted("dave")
+    overview, units = page(teacher, UNIT).text, page(teacher, CLASS).text
+    assert "1 of 4 have passed, 2 are under way, 1 have not begun." in overview
+    assert "1 of 4 31" in units  # begun, and waiting
