@@ -28,7 +28,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
-from service import audit, database, wording
+from service import audit, database, outbox, wording
 from service.database import reading, writing
 from service.runs import Status
 from service.settings import Settings
@@ -39,7 +39,7 @@ PART_BYTES = 2 * 2**20
 ROWS_AT_A_TIME = 500
 BIG_ROWS_AT_A_TIME = 20  # of tables that hold bytes
 VERSIONS = "ag_alembic_version"
-LEFT_OUT = frozenset({VERSIONS, "ag_workers", "ag_sessions", "ag_guesses"})
+LEFT_OUT = frozenset({VERSIONS, "ag_workers", "ag_targets", "ag_sessions", "ag_guesses"})
 
 
 class Unusable(ValueError):
@@ -269,11 +269,14 @@ def _go_on_counting(connection: sa.Connection, table: sa.Table) -> None:
 def _let_wait_again(connection: sa.Connection, now: float) -> None:
     """Put what was being graded back into the queue; a worker enqueues it. What was to be stopped is."""
     running = runs.c.status == Status.RUNNING.value
-    connection.execute(
+    stopping = (
         runs.update()
         .where(running, runs.c.cancel_at.is_not(None))
         .values(status=Status.CANCELLED.value, finished_at=now, version=runs.c.version + 1)
+        .returning(runs.c.id)
     )
+    if stopped := connection.execute(stopping).scalars().all():
+        outbox.run_ended(connection, runs.c.id.in_(stopped), now)
     again = {"status": Status.QUEUED.value, "worker": None, "started_at": None, "phase": "", "done": 0, "total": 0}
     connection.execute(
         runs.update().where(running).values(attempts=runs.c.attempts - 1, version=runs.c.version + 1, **again)

@@ -104,8 +104,9 @@ def serve(
         children = [
             Child("web", ["web", "--host", host, "--port", str(port), "--until-stdin-closes"], environment),
             Child("worker", ["worker", "--until-stdin-closes"], environment),
-            Child("sender", ["sender", "--until-stdin-closes"], environment),
         ]
+        if settings.sender:
+            children.append(Child("sender", ["sender", "--until-stdin-closes"], environment))
         _when_ready(host, port, stop, say)
         try:
             while not stop.wait(POLL_SECONDS):

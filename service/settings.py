@@ -52,6 +52,7 @@ class Settings:
     max_streams: int = 1000  # event streams of one web process
     max_streams_per_student: int = 10
     max_streams_per_token: int = 500  # of staff and LMS
+    sender: bool = True  # `serve` tells others of grades; off for a copy of a database whose original does
     callback_hosts: str = ""  # who may be called back: hosts, or host:port, by commas; empty: any public one by https
     metrics_token: str = ""  # a token that reads /metrics and nothing else
     log: LogForm = "text"
@@ -138,6 +139,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "max_streams": int,
     "max_streams_per_student": int,
     "max_streams_per_token": int,
+    "sender": _switch,
     "callback_hosts": str,
     "metrics_token": str,
     "log": str,

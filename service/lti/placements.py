@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import sqlalchemy as sa
 
-from service import audit
+from service import audit, outbox
 from service.database import insert_or_ignore
 from service.lti.messages import Launch
 from service.offerings import By
@@ -101,6 +101,9 @@ def connect(connection: sa.Connection, launch: Launch, course: str, by: By) -> C
 
 def disconnect(connection: sa.Connection, context: Context, by: By) -> None:
     """Forget a platform's course and its links: the next teacher who launches connects it anew. Members stay."""
+    links = sa.select(lti_links.c.line_item_url).where(lti_links.c.context == context.id)
+    line_items = [url for url in connection.execute(links).scalars() if url]
+    outbox.disconnect(connection, platform=context.platform, line_items=line_items)
     connection.execute(lti_contexts.delete().where(lti_contexts.c.id == context.id))
     _note(connection, "lti_context.disconnect", context.id, by, context.course)
 

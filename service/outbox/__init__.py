@@ -9,6 +9,6 @@ sender, process  the process that tells them; the only one that does
 routes, pages  what staff see of it
 """
 
-from service.outbox.changes import connect, expect, grade_changed, run_ended, unit_changed
+from service.outbox.changes import connect, disconnect, expect, grade_changed, run_ended, unit_changed
 
-__all__ = ["connect", "expect", "grade_changed", "run_ended", "unit_changed"]
+__all__ = ["connect", "disconnect", "expect", "grade_changed", "run_ended", "unit_changed"]

@@ -5,7 +5,7 @@ sent. So whatever changes until then is told once. (docs/decisions/0200)
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import sqlalchemy as sa
@@ -55,6 +55,16 @@ def connect(
     connection.execute(insert_or_ignore(connection, deliveries, row))
     renamed = deliveries.update().where(deliveries.c.id == row["id"], deliveries.c.recipient != recipient)
     connection.execute(renamed.values(recipient=recipient, told="", **_again(now)))
+
+
+def disconnect(connection: sa.Connection, *, platform: str, line_items: Collection[str]) -> None:
+    """Tell these line items of the platform nothing any more; what they were told stays there."""
+    gone = deliveries.delete().where(
+        deliveries.c.channel == Channel.AGS.value,
+        deliveries.c.target == platform,
+        deliveries.c.address.in_(line_items),
+    )
+    connection.execute(gone)
 
 
 def expect(

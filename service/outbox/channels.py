@@ -30,7 +30,6 @@ from service.tables import submissions as submission_rows
 
 log = logging.getLogger(__name__)
 
-ERROR_CHARS = 500
 OF_ALL = (401, 403, 429, 502, 503, 504)  # answers that everything else sent there would get as well
 
 

@@ -24,6 +24,7 @@ from service.tables import deliveries, targets
 AT_A_TIME = 50  # deliveries that are looked at in one transaction
 LEAST_STEP_SECONDS = 1.0  # between the times of two messages to one place
 VOLATILE = ("timestamp", "new_submission")  # members of a message that say nothing new
+ERROR_CHARS = 500
 AGAIN = "again"  # in what was told: it is to be told again, even if nothing is new
 
 
@@ -187,7 +188,7 @@ def settle(connection: sa.Connection, claimed: Claimed, outcome: Outcome, now: f
     current = _delivery(row)
     target = Target(sent.channel, sent.target)
     changed_since = current.revision != sent.message_revision
-    values: dict[str, object] = {"status_code": outcome.status, "error": outcome.message}
+    values: dict[str, object] = {"status_code": outcome.status, "error": _printable(outcome.message)}
     arrived = outcome.kind is Kind.ARRIVED or (outcome.kind is Kind.STALE and claimed.again)
     pause = backoff.pause_seconds(current.attempts, outcome.retry_after_seconds, chance)
     since = current.failing_since if current.failing_since is not None else now
@@ -342,6 +343,11 @@ def _this(target: Target) -> tuple[sa.ColumnElement[bool], ...]:
 
 def _update(connection: sa.Connection, delivery: Delivery, **values: object) -> None:
     connection.execute(deliveries.update().where(deliveries.c.id == delivery.id).values(**values))
+
+
+def _printable(text: str) -> str:
+    """What somebody else said, as a column and a page can hold it."""
+    return "".join(char if char.isprintable() else " " for char in text[:ERROR_CHARS])
 
 
 def _text(content: Content) -> str:

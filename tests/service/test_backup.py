@@ -67,6 +67,7 @@ def populate(bench):
     """A little of everything."""
     for who in ("ada", "bob", "zoë"):
         bench.submitted(who)
+    bench.submitted("lms", student="zoë", callback="https://lms.example/")
     bench.graded()
     answer = bench.client.request(
         "POST",

@@ -1,6 +1,9 @@
 """A class's grades and the gradebook that is told of them: once, with the right times, whatever happens meanwhile."""
 
+import io
+import json
 import threading
+import zipfile
 
 import pytest
 import sqlalchemy as sa
@@ -438,6 +441,40 @@ def test_a_student_whom_the_platform_calls_otherwise_is_told_anew(box):
         )
     box.send()
     assert box.book.given("user-7") == 100
+
+
+def test_what_is_disconnected_is_told_nothing_more(box):
+    box.connect("ada", "bob")
+    box.connect("ada", line_item="https://lms.example/line/2")
+    with writing(box.bench.engine) as connection:
+        outbox.disconnect(connection, platform="moodle", line_items=[LINE_ITEM])
+    box.graded("ada")
+    box.graded("bob")
+    box.send()
+    assert [post["given"] for post in box.book.posts] == [100]
+
+
+def test_what_a_platform_says_can_be_stored_and_shown_whatever_it_is(box):
+    box.connect("ada")
+    box.graded("ada")
+    box.book.faults = [lambda _: Outcome(Kind.REFUSED, 400, "no\0 \x1b[31m\u202e" + "x" * 100_000)]
+    box.send()
+    assert box.row().error.isprintable()
+    assert len(box.row().error) == deliveries.ERROR_CHARS
+
+
+def test_an_export_holds_what_others_were_told_of_the_student(box):
+    box.connect("ada", "bob")
+    box.graded("ada")
+    box.send()
+    target = io.BytesIO()
+    with reading(box.bench.engine) as connection:
+        assert students.is_known(connection, "bob")
+        students.export(connection, "ada", target, box.bench.clock())
+    with zipfile.ZipFile(target) as archive:
+        [delivery] = json.loads(archive.read("student.json"))["deliveries"]
+    assert (delivery["address"], delivery["recipient"]) == (LINE_ITEM, "user-ada")
+    assert json.loads(delivery["told"])["given"] == 100
 
 
 def test_an_erased_student_is_in_no_delivery(box):
