@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import logs, pages, pressure, problems, routes, views, wording
+from service import decision_pages, logs, pages, pressure, problems, routes, views, wording
 from service.dashboard import routers as dashboard
 from service.database import AWAY
 from service.dependencies import Service
@@ -29,6 +29,7 @@ from service.people import everything as people
 from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
+from service.regrading import pages as regrading_pages
 from service.routes import events
 from service.stats import Stats
 
@@ -70,6 +71,8 @@ def create_app(service: Service) -> FastAPI:
     for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
     for router in (pages.router, *people.PAGES, outbox_pages.router, *dashboard.ROUTERS):
+        app.include_router(router)
+    for router in (regrading_pages.router, decision_pages.router):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

@@ -122,6 +122,7 @@ def navigation(request: Request, visitor: Visitor | None) -> list[Link]:
     within = account.within(course) if isinstance(course, str) else None
     if within is not None and within.sees_class:
         found += [("Class", f"/courses/{course}/class"), ("People", f"/courses/{course}/people")]
+        found += [("Regrades", f"/courses/{course}/regrades")]
         found += [("Grades sent", f"/courses/{course}/deliveries")]
     if within is not None and within.changes_class:
         found += [

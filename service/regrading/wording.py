@@ -33,3 +33,32 @@ STAGES = {
 def unknown(ids: Sequence[str]) -> str:
     shown = ", ".join(ids[:3]) + (" and others" if len(ids) > 3 else "")
     return f"These are no graded submissions of the unit in this course: {shown}."
+
+
+STATES = {
+    "waiting": "waits",
+    "trial": "tried",
+    "applied": "applied",
+    "dropped": "dropped",
+    "rolled_back": "rolled back",
+}
+KINDS = {
+    "verdict": "verdict",
+    "course_test": "course test",
+    "mutant": "mutant",
+    "own_test": "own test",
+    "oracle": "random cases",
+}
+WHICH = {
+    "all": "every submission",
+    "latest": "the latest submission of each student",
+    "chosen": "the submissions named",
+}
+FORM_INCOMPLETE = "Choose a unit and what to grade again, and say why."
+
+
+def done(submissions: int, stale: int) -> str:
+    text = f"Done for {submissions} submission{'' if submissions == 1 else 's'}."
+    if stale:
+        text += f" {stale} were left alone, because another run counts for them by now."
+    return text
