@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import decision_pages, logs, pages, pressure, problems, routes, views, wording
+from service import by_hand_page, logs, pages, pressure, problems, routes, views, wording
 from service.dashboard import routers as dashboard
 from service.database import AWAY
 from service.dependencies import Service
@@ -72,7 +72,7 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in (pages.router, *people.PAGES, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
-    for router in (regrading_pages.router, decision_pages.router):
+    for router in (regrading_pages.router, by_hand_page.router):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

@@ -56,20 +56,6 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
     )
 
 
-LEVELS = {
-    "none": "verdict and score only",
-    "counts": "how many tests passed and how many mutants were caught",
-    "categories": "also how many mutants of each category",
-    "names": "which tests and which mutants, without hints",
-    "hints": "everything a student may see: messages, advice and hints",
-}
-MOMENTS = {
-    "normal": "Normally",
-    "past_limit": "Past the attempts that are told normally",
-    "after_deadline": "After the student's due time",
-    "after_passing": "After the student has passed",
-}
-FEEDBACK_UNREADABLE = "Choose one of the levels for each moment; attempts are a whole number from 1 on, or empty."
 OVERRIDE_INCOMPLETE = "Name the student, give a grade from 0 to 100 percent, and say why."
 OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."

@@ -245,8 +245,6 @@ TABLE = {
     ("POST", "/courses/{course}/regrades"): page("teacher", "admin", good={422}),  # the form is empty
     ("GET", "/courses/{course}/regrades/{regrade_id}"): page(*STAFF),
     ("POST", "/courses/{course}/regrades/{regrade_id}"): page("teacher", "admin", good={422}),
-    ("GET", "/courses/{course}/units/{unit}/feedback"): page(*STAFF),
-    ("POST", "/courses/{course}/units/{unit}/feedback"): page("teacher", "admin", good={303}),
     ("GET", "/courses/{course}/units/{unit}/by-hand"): page(*STAFF),
     ("POST", "/courses/{course}/units/{unit}/by-hand"): page("teacher", "admin", good={422}),
     ("POST", "/v1/regrades"): staff(good={202}, send={"json": {"unit": "L0.0", "reason": "a new test"}}),

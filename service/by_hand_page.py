@@ -1,20 +1,14 @@
-"""A unit of a course goes in; the page on which a teacher says how much students are told of it comes out, and the page
-of the grades that were set by hand.
-"""
-
-from dataclasses import replace
+"""A unit of a course goes in; the page of the grades that were set by hand comes out, on which a teacher sets them."""
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import ValidationError
 
-from grader.report import Level
-from service import offerings, overrides, schedules, views, walltime, wording
+from service import offerings, overrides, views, walltime, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
-from service.offerings import Assignment, By, Feedback, Offering
+from service.offerings import By, Offering
 from service.overrides import Override
 from service.problems import Problem
 from service.routes.overrides import OverrideBody
@@ -22,9 +16,7 @@ from service.views import Posted, Staff, Teaching, text
 
 router = APIRouter(include_in_schema=False)
 
-UNIT = "/courses/{course}/units/{unit}"
-FEEDBACK = UNIT + "/feedback"
-BY_HAND = UNIT + "/by-hand"
+BY_HAND = "/courses/{course}/units/{unit}/by-hand"
 
 
 def _offering(connection: sa.Connection, course: str) -> Offering:
@@ -32,53 +24,6 @@ def _offering(connection: sa.Connection, course: str) -> Offering:
     if found is None:
         raise Problem(404, "course_unknown", wording.offering_unknown(course))
     return found
-
-
-# -- how much students are told --------------------------------------------------------------------------------------
-
-
-@router.get(FEEDBACK)
-def feedback_page(request: Request, account: Staff, course: CourseId, unit: Wanted, service: Served) -> Response:
-    with reading(service.engine) as connection:
-        offering = _offering(connection, course)
-        asked = offerings.assignment(connection, course, unit.id) or Assignment()
-    return views.page(
-        request,
-        service,
-        "grading/feedback.html",
-        account=account,
-        offering=offering,
-        unit=unit,
-        told=asked.feedback,
-        attempts=asked.attempts,
-        levels=wording.LEVELS,
-        moments=wording.MOMENTS,
-        saved=request.query_params.get("saved") == "1",
-    )
-
-
-@router.post(FEEDBACK)
-def put_feedback(
-    account: Teaching, course: CourseId, unit: Wanted, service: Served, form: Posted, request_id: RequestId
-) -> Response:
-    wanted = _feedback({name: text(form, name) or None for name in Feedback.__dataclass_fields__})
-    with writing(service.engine) as connection:
-        _offering(connection, course)
-        asked = offerings.assignment(connection, course, unit.id) or Assignment()
-        by = By(account, service.clock(), request_id)
-        offerings.put_assignment(connection, course, unit.id, replace(asked, feedback=wanted), by)
-    return views.redirect(f"/courses/{course}/units/{unit.id}/feedback?saved=1")
-
-
-def _feedback(sent: dict[str, str | None]) -> Feedback:
-    try:
-        body = schedules.FeedbackBody.model_validate({**sent, "normal": sent["normal"] or Level.HINTS})
-    except ValidationError as error:
-        raise Problem(422, "invalid_request", wording.FEEDBACK_UNREADABLE) from error
-    return Feedback(**dict(body))
-
-
-# -- grades set by hand ----------------------------------------------------------------------------------------------
 
 
 @router.get(BY_HAND)
@@ -126,7 +71,7 @@ def _by_hand(
     return views.page(
         request,
         service,
-        "grading/by_hand.html",
+        "by_hand.html",
         account=account,
         status=status,
         offering=offering,
