@@ -11,8 +11,9 @@ from grader.units import load_course
 from service import logs, wording
 from service.commands.connected import data_option, usage_errors
 from service.commands.tokens import admit_admin
+from service.commands.users import invite_first
 from service.processes import prepare, run_worker
-from service.serve import serve
+from service.serve import address, serve
 from service.settings import from_environment
 
 course_option = click.option("--course", type=click.Path(file_okay=False, path_type=Path), help="Another course tree.")
@@ -34,6 +35,7 @@ ELSEWHERE = {
     "student": "service.commands.students:student",
     "sweep": "service.commands.keeping:sweep",
     "token": "service.commands.tokens:token",
+    "users": "service.commands.users:people",
 }
 """Commands of other modules, imported when called for: the web process never loads a sandbox."""
 
@@ -87,6 +89,7 @@ def serve_command(
         def begin() -> None:
             prepare(settings)
             admit_admin(settings, dev_token)
+            invite_first(settings, address(host, port))
 
         sys.exit(serve(settings, host, port, click.echo, begin))
 

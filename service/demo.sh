@@ -78,4 +78,6 @@ echo
 curl -sS --fail-with-body -H "Authorization: Bearer $TOKEN" "$URL/v1/submissions/$ID/report?format=text"
 echo
 echo "demo: the service stays up on $URL/ (token: $TOKEN; stop it with make stop)"
+LINK=$(grep -o "$URL/set-password?code=[A-Za-z0-9_-]*" "$LOG" | tail -n 1 || true)
+[ -z "$LINK" ] || echo "demo: its pages are for people who sign in. Set a password for the login 'admin', once: $LINK"
 "$BIN/python" -c 'import json, sys; sys.exit(json.load(open(sys.argv[1])).get("verdict") != "pass")' "$DATA/report.json"

@@ -130,10 +130,15 @@ def _try_port(host: str, port: int) -> None:
         probe.bind((host, port))
 
 
+def address(host: str, port: int) -> str:
+    """Where somebody at this machine reaches the service."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
 def _when_ready(host: str, port: int, stop: threading.Event, say: Callable[[str], None]) -> None:
     """Say once that the service is up, and whenever what it lacks changes until then."""
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    base = f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+    base = address(host, port)
 
     def watch() -> None:
         told = ""

@@ -8,8 +8,9 @@ import click
 import sqlalchemy as sa
 
 from service import accounts, audit, database, wording
-from service.accounts import Account, Role
+from service.accounts import OF_TOKENS, Account, Role
 from service.commands.connected import data_option, transaction
+from service.people.wording import ADMIN_EVERYWHERE
 from service.settings import Settings
 
 SECONDS_PER_DAY = 86_400
@@ -22,15 +23,20 @@ def token() -> None:
 
 
 @token.command("create")
-@click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
+@click.option("--role", type=click.Choice([role.value for role in OF_TOKENS]), required=True)
 @click.option("--student", help="Whom a student's token stands for.")
+@click.option("--course", "courses", multiple=True, help="Good for this course only; repeatable.")
 @click.option("--label", default="", help="A note for the list.")
 @click.option("--days", type=click.FloatRange(0, min_open=True), help="Valid for so long; for ever without.")
 @data_option
-def create_token(role: str, student: str | None, label: str, days: float | None, data: Path | None) -> None:
+def create_token(
+    role: str, student: str | None, courses: tuple[str, ...], label: str, days: float | None, data: Path | None
+) -> None:
     """Print a new token. It is shown this once: the database holds only its hash."""
     if (role == Role.STUDENT) != bool(student):
         raise click.UsageError(wording.ROLE_AND_STUDENT)
+    if role == Role.ADMIN and courses:
+        raise click.UsageError(ADMIN_EVERYWHERE)
     secret, now = accounts.new_secret(), time.time()
     expires_at = now + days * SECONDS_PER_DAY if days is not None else None
     with transaction(data) as connection:
@@ -42,6 +48,7 @@ def create_token(role: str, student: str | None, label: str, days: float | None,
             student=student,
             label=label,
             expires_at=expires_at,
+            courses=courses or None,
         )
         _record(connection, "token.create", made, now)
     click.echo(secret)

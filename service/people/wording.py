@@ -108,6 +108,7 @@ def role_kept(role: str) -> str:
 # -- members, links, tokens ------------------------------------------------------------------------------------------
 
 MEMBER_UNKNOWN = "Nobody with this login is in the course."
+ADMIN_EVERYWHERE = "An administrator's token is good for every course. Leave --course out, or make a teacher's."
 USER_UNKNOWN = "There is nobody with this login."
 LINK_NOT_YOURS = (
     "You cannot make a link for this person: they have a part in a course that is not yours, or a password and more "
@@ -174,3 +175,7 @@ TOKEN_INVALID = (
     "A token needs a role; its note has at most 200 printable characters, and it is valid for at most 3650 days, or "
     "without end if the field is empty."
 )
+
+
+def first_link(link: str) -> str:
+    return f"To sign in as the first administrator, set a password within a day: {link}"
