@@ -81,6 +81,7 @@ def response(request: Request, problem: Problem) -> Response:
     if _wants_page(request):
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+            f'<link rel="icon" type="image/svg+xml" href="{links.to("/static/icon.svg")}">'
             f'<link rel="stylesheet" href="{links.to("/static/style.css")}"><main><h1>{title}</h1>'
             f'<p>{html.escape(problem.message)}</p><p><a href="{links.to("/")}">Start page</a></p></main></html>'
         )
