@@ -169,7 +169,7 @@ class Believer(Answer):
     name: str
     submission: str
     in_code: bool = Field(description="the student's own code shows it")
-    tests: tuple["BelievingTest", ...] = Field(description="the student's tests that show it")
+    tests: tuple["BelievingTest", ...] = Field(description="the first few of the student's tests that show it")
 
 
 class BelievingTest(Answer):

@@ -23,6 +23,8 @@ from service.classroom.selection import Latest, Selection
 from service.tables import facts, rejections
 
 NAMED = 20  # students that are listed with a misconception
+MOST_TESTS = 10  # of one student that are listed with a misconception
+MOST_KEY_CHARS = 64
 UNKNOWN = "unknown"  # the key of what nothing explains
 ALIKE = 0.75  # how much two sets of failing tests must have in common to be of one fault
 
@@ -113,18 +115,21 @@ class Faults:
 
 
 def key_of(test: Rejection, unit: Unit) -> str:
-    """What a test's rejection is grouped by."""
+    """What a test's rejection is grouped by.
+
+    What was found in the report's advice is believed only if the unit has it: words of the student's stand there too.
+    """
     match test.code:
-        case "misprint":
+        case "misprint" if any(erratum.printed == test.said for erratum in unit.errata):
             return f"misprint:{test.said}"
         case "denies":
-            return f"freedom:{_freedom(test.said, unit)}"
+            return f"freedom:{_freedom(test.said, unit) or test.said[:MOST_KEY_CHARS]}"
     if test.accepts:
         pitfalls = [mutant.id for mutant in unit.mutants if mutant.id in test.accepts and mutant.tier == PITFALLS]
         return f"fault:{(pitfalls or test.accepts)[0]}"
     match test.code:
-        case "asks_more":
-            return f"freedom:{_freedom(test.said, unit)}"
+        case "asks_more" if freedom := _freedom(test.said, unit):
+            return f"freedom:{freedom}"
         case "flaky":
             return "flaky"
         case "not_loaded":
@@ -142,8 +147,8 @@ def _explained(tests: Sequence[Rejection], unit: Unit) -> list[tuple[str, Reject
 
 
 def _freedom(said: str, unit: Unit) -> str:
-    """The id of the freedom whose sentence this is, or begins with; the sentence, if the unit has it no more."""
-    return next((freedom.id for freedom in unit.freedoms if said.startswith(freedom.says)), said[:64])
+    """The id of the freedom whose sentence this is, or begins with; '' if the unit has none such."""
+    return next((freedom.id for freedom in unit.freedoms if said.startswith(freedom.says)), "")
 
 
 def _rejections(connection: sa.Connection, wanted: Selection) -> dict[str, list[Rejection]]:
@@ -188,9 +193,8 @@ def _misconception(
                 submission=found.latest[student].submission,
                 in_code=any(sign.test is None for sign in mine),
                 tests=tuple(
-                    BelievingTest(id=sign.test.test, file=sign.test.file, line=sign.test.line)
-                    for sign in mine
-                    if sign.test is not None
+                    BelievingTest(id=test.test, file=test.file, line=test.line)
+                    for test in [sign.test for sign in mine if sign.test is not None][:MOST_TESTS]
                 ),
             )
             for student, mine in sorted(by_student.items())[:named]

@@ -93,6 +93,22 @@ def test_what_is_unexplained_goes_with_what_is_explained_in_the_same_suite(bench
     assert list(told(bench)) == ["fault:s02"]
 
 
+def test_words_of_a_student_make_no_misprint_and_no_freedom(bench):
+    """What a test said on the student's own code stands in the advice, and can look like any sentence of ours."""
+    for student, words in (("ada", wording.misprint("all of it", "0", "")), ("bob", wording.may_deny("Anything."))):
+        advice = "Mine." + wording.said_on_own_code(words)
+        klass.submit(bench, student, klass.fails(tests=[klass.rejecting(advice=advice)]))
+    [found] = told(bench).values()
+    assert (found["key"], found["students"]) == ("unknown", 2)
+
+
+def test_a_student_with_many_such_tests_is_listed_with_a_few(bench):
+    tests = [klass.rejecting(f"test_b.py::test_{number}") for number in range(30)]
+    klass.submit(bench, "ada", klass.fails(tests=tests))
+    [found] = told(bench).values()
+    assert (found["tests"], len(found["who"][0]["tests"])) == (30, 10)
+
+
 def rejection(code="unexplained", said="", accepts=()):
     return Rejection("t", "f", 1, code, said, accepts)
 

@@ -2,7 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service import database, overrides
+from service import accounts, database, overrides
+from service.accounts import Role
 from service.offerings import By
 from tests.service.classroom import klass
 from tests.service.classroom.klass import asked
@@ -191,3 +192,25 @@ def test_staff_who_try_the_unit_are_not_of_the_class(enrolled):
     assert asked(enrolled, "overview?section=A")["students"] == 2
     assert asked(enrolled, "mutants?section=A")["matrix"][0]["name"] == "Ada Lovelace"
     assert told["submissions"] == sum(point["submissions"] for point in told["series"])
+
+
+@pytest.mark.parametrize("question", ["overview", "tests", "mutants", "misconceptions", "students?format=csv"])
+def test_staff_of_another_course_learn_nothing_of_this_one(bench, question):
+    """As if the course were not there."""
+    secret = accounts.new_secret()
+    with database.writing(bench.engine) as connection:
+        accounts.create(connection, secret=secret, role=Role.TEACHER, now=bench.clock(), courses=["another"])
+    headers = {"Authorization": f"Bearer {secret}"}
+    here = bench.client.request("GET", f"{klass.PATH}/{question}", headers=headers)
+    nowhere = bench.client.request("GET", f"{klass.PATH}/{question}".replace("default", "none"), headers=headers)
+    assert here.status_code == nowhere.status_code == 404
+    assert here.json()["code"] == nowhere.json()["code"] == "course_unknown"
+    assert "ada" not in here.text
+
+
+def test_a_grader_sees_the_class(bench):
+    secret = accounts.new_secret()
+    with database.writing(bench.engine) as connection:
+        accounts.create(connection, secret=secret, role=Role.GRADER, now=bench.clock(), courses=["default"])
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert bench.client.request("GET", f"{klass.PATH}/students", headers=headers).status_code == 200
