@@ -19,7 +19,6 @@ from service import (
     views,
     wording,
 )
-from service import overrides as set_by_hand
 from service.accounts import Account
 from service.classroom import course_tests, misconceptions, mutants, overview, roster, selection, students
 from service.classroom.selection import Selection
@@ -191,7 +190,6 @@ def students_page(request: Request, service: Served, account: Staff, unit: Wante
             return view.unchanged
         narrowed, sort = view.asked.narrowed(), view.asked.sort()
         found = students.of_class(connection, view.wanted, narrowed, sort, unit, view.now)
-        by_hand = set_by_hand.of_unit(connection, view.course.id, unit.id)
     shown, following = asked.page_of(found, view.asked, students.order(sort), sort.value, STUDENTS_A_PAGE)
     sentence = misconceptions.said(narrowed.believes, len(found), unit)[1] if narrowed.believes else ""
     return view.page(
@@ -200,7 +198,6 @@ def students_page(request: Request, service: Served, account: Staff, unit: Wante
         total=len(found),
         at_risk=sum(bool(each.risk) for each in found),
         students=students.rows(shown, view.course),
-        by_hand=by_hand,
         asked_for=words.narrowed(narrowed, sentence),
         csv=links.to(f"{view.at.data}/students{view.asked.other(after='', format='csv')}"),
         risky=view.asked.other(after="", risk="true"),
