@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -15,14 +16,16 @@ PATIENCE_SECONDS = 60.0
 
 
 class Live:
-    """`url` is where it answers."""
+    """`url` is where it answers: with a certificate and its key, by TLS."""
 
-    def __init__(self, app: FastAPI, settings: Settings) -> None:
+    def __init__(self, app: FastAPI, settings: Settings, certificate: Path | None = None) -> None:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.server = Server(config(app, settings, "127.0.0.1", self.port))
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
+        wanted = config(app, settings, "127.0.0.1", self.port)
+        wanted.ssl_certfile = certificate  # a file with both
+        self.server = Server(wanted)
         self._thread = threading.Thread(target=self.server.run, args=([self._socket],), name="live")
         self._thread.start()
         give_up_at = time.monotonic() + PATIENCE_SECONDS
@@ -41,8 +44,8 @@ class Live:
 
 
 @contextmanager
-def live(app: FastAPI, settings: Settings) -> Iterator[Live]:
-    running = Live(app, settings)
+def live(app: FastAPI, settings: Settings, certificate: Path | None = None) -> Iterator[Live]:
+    running = Live(app, settings, certificate)
     try:
         yield running
     finally:

@@ -265,7 +265,19 @@ class Platform:
                 f'<input type="hidden" name="{name}" value="{html.escape(form[name])}">'
                 for name in ("state", "id_token")
             )
-            return HTMLResponse(f'<form method="post" action="{html.escape(form["launch_url"])}">{fields}</form>')
+            sends = "<script>document.forms[0].submit()</script>"
+            return HTMLResponse(
+                f'<form method="post" action="{html.escape(form["launch_url"])}">{fields}</form>{sends}'
+            )
+
+        @app.get("/course/{activity}")
+        def course(activity: str, person: str) -> HTMLResponse:
+            """The platform's page of an activity, which shows the tool in a frame."""
+            shown = html.escape(self.login_url(person, activity))
+            return HTMLResponse(
+                '<!doctype html><html lang="en"><title>Course</title><h1>Course</h1>'
+                f'<iframe title="tool" width="900" height="700" src="{shown}"></iframe></html>'
+            )
 
         @app.get("/jwks")
         def jwks() -> Any:

@@ -495,6 +495,17 @@ def test_behind_tls_the_cookies_work_inside_frames_and_are_ours_alone(bench, pla
     assert {"Secure", "HttpOnly", "SameSite=None", "Partitioned", "Path=/"} <= set(cookie.split("; "))
 
 
+def test_under_a_path_of_a_proxy_the_addresses_are_those_of_that_path(bench, platform):
+    headers = {"X-Forwarded-Proto": "https", "Host": "campus.example", "X-Forwarded-Prefix": "/grader"}
+    query = urlsplit(platform.login_url("s-1", "attention")).query
+    answer = bench.client.request("GET", f"/lti/login?{query}", headers=headers)
+    assert answer.headers["Location"].startswith("/grader/lti/login?")
+    cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    answer = bench.client.request("GET", f"/lti/login?{query}", headers={**headers, "Cookie": cookie})
+    asked = parse_qs(urlsplit(answer.headers["Location"]).query)
+    assert asked["redirect_uri"] == ["https://campus.example/grader/lti/launch"]
+
+
 def test_only_registered_platforms_may_show_us_in_a_frame(bench, platform, running, browsers):
     browser = browsers()
     for headers, ancestors in (
