@@ -30,7 +30,7 @@ from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
 from service.regrading import pages as regrading_pages
-from service.routes import events
+from service.routes import course, events
 from service.stats import Stats
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in (pages.router, *people.PAGES, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
-    for router in (regrading_pages.router, by_hand_page.router):
+    for router in (regrading_pages.router, by_hand_page.router, course.page):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

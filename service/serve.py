@@ -62,6 +62,10 @@ class Child:
         if status is None:
             return None
         self.process = None
+        if status == 0:  # it wants to start anew
+            log.info("the %s process ended, and starts again", self.name)
+            self.failures, self.start_at = 0, now
+            return None
         self.failures = 1 if now - self.started_at > STEADY_SECONDS else self.failures + 1
         pause = min(FIRST_PAUSE_SECONDS * 2 ** (self.failures - 1), LAST_PAUSE_SECONDS)
         self.start_at = now + pause

@@ -15,6 +15,7 @@ ag_sessions     who is signed in; ag_invitations links with which a password is 
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
 ag_overrides    a student's grade for a unit, set by hand
 ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one
+ag_course_loads when somebody had the course's files read again: workers start anew after that
 ag_versions     what a unit was made of in each state of it by which something was graded
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
@@ -401,6 +402,16 @@ regrade_items = Table(
 Index("ix_ag_regrade_items_run", regrade_items.c.run)
 Index("ix_ag_regrade_items_submission", regrade_items.c.submission)
 Index("ix_ag_regrade_items_state", regrade_items.c.state, regrade_items.c.regrade)
+
+course_loads = Table(
+    "ag_course_loads",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("token", String(32), nullable=False),  # who asked
+    Column("digest", String(64), nullable=False),  # of the course as it was read
+    sqlite_autoincrement=True,
+)
 
 versions = Table(
     "ag_versions",

@@ -132,7 +132,8 @@ def navigation(request: Request, visitor: Visitor | None) -> list[Link]:
             ("Audit", f"/courses/{course}/audit"),
         ]
     elif within is None and account.role is Role.ADMIN:
-        found += [("Users", "/users"), ("Learning platforms", "/platforms"), ("Audit", "/audit")]
+        found += [("Users", "/users"), ("Learning platforms", "/platforms"), ("Course files", "/course-files")]
+        found += [("Audit", "/audit")]
     here = links.inside(request.url.path)
     return [
         Link(text, path, here == path or (path != "/courses" and here.startswith(f"{path}/"))) for text, path in found

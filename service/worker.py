@@ -23,7 +23,7 @@ from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import cache, fleet, logs, runs, submissions, wording
+from service import cache, course_loads, fleet, logs, runs, submissions, wording
 from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
 from service.classroom import facts
@@ -158,6 +158,7 @@ class GradingWorker:
         self._lock = threading.Lock()
         self._at: dict[str, Stop] = {}  # the runs it is at
         self._fenced = False
+        self._course_load: int | None = None  # the number of the last one at the start
 
     def run(self, engine: Engine) -> None:
         """Grade until told to stop; then finish what runs, or hand it back, and leave nothing behind.
@@ -281,6 +282,7 @@ class GradingWorker:
                     facts_missing = facts.complete(self._database) > 0
                 if self._take_over(silence):
                     sweep_at = tidy_at = 0.0
+                self._heed_reload()
                 self._feed_trials(engine)
                 if now >= sweep_at:
                     self._sweep(engine)
@@ -311,6 +313,16 @@ class GradingWorker:
                     self._stats.count("takeovers")
                     taken = True
         return taken
+
+    def _heed_reload(self) -> None:
+        """End if somebody has had the course's files read again: this process holds the ones before."""
+        with reading(self._database) as connection:
+            last = course_loads.last(connection)
+        if self._course_load is None:
+            self._course_load = last
+        elif last != self._course_load:
+            log.info("the course's files are to be read again: this worker ends, to start anew")
+            self._stop.set()
 
     def _feed_trials(self, engine: Engine) -> None:
         """Enqueue the next of what waits in batches of regrades; nothing is written while nothing waits."""

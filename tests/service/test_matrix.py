@@ -247,6 +247,9 @@ TABLE = {
     ("POST", "/courses/{course}/regrades/{regrade_id}"): page("teacher", "admin", good={422}),
     ("GET", "/courses/{course}/units/{unit}/by-hand"): page(*STAFF),
     ("POST", "/courses/{course}/units/{unit}/by-hand"): page("teacher", "admin", good={422}),
+    ("POST", "/v1/course/reload"): admin(good={409}),  # there are no files
+    ("GET", "/course-files"): page("admin"),
+    ("POST", "/course-files"): page("admin", good={409}),
     ("POST", "/v1/regrades"): staff(good={202}, send={"json": {"unit": "L0.0", "reason": "a new test"}}),
     ("GET", "/v1/regrades"): staff(),
     ("GET", REGRADE): staff(),
