@@ -27,7 +27,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ MESSAGE_BYTES = 1 << 16
 FDS_PER_MESSAGE = 4
 COLLECT_SECONDS = 10.0
 COLLECTED = b"c"
-WARMUP = Path(__file__).parent / "warmup" / "warmup_suite.py"
+WARMUPS = Path(__file__).parent / "warmup"
 
 
 class Forks:
@@ -136,8 +136,8 @@ class Template(Forks):
         """Warm up, then follow orders until the supervisor is gone."""
         before = address_space_bytes()
         libraries = {name: str(importlib.import_module(name).__version__) for name in named_libraries()}
+        warm_up(f"{self._slots[0]}/warmup", libraries)
         self._reserved_bytes = address_space_bytes() - before if libraries else 0
-        warm_up(f"{self._slots[0]}/warmup")
         self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
         self._codes.install()
         self._tell("ready", **versions(), libraries=libraries)
@@ -226,8 +226,8 @@ class Template(Forks):
             os._exit(0)
 
 
-def warm_up(directory: str) -> None:
-    """Exercise pytest as a run does: its first pass imports and compiles more than its import."""
+def warm_up(directory: str, libraries: Iterable[str] = ()) -> None:
+    """Exercise pytest and the libraries as a run does: the first pass imports and compiles more than their import."""
     sys.dont_write_bytecode = True
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     settle_hypothesis()
@@ -241,7 +241,9 @@ def warm_up(directory: str) -> None:
     os.dup2(null, 1)
     os.dup2(null, 2)
     os.makedirs(session.root)
-    shutil.copy(WARMUP, f"{session.root}/test_{WARMUP.stem}.py")
+    suites = [suite for name in ("warmup", *libraries) if (suite := WARMUPS / f"{name}_suite.py").is_file()]
+    for suite in suites:
+        shutil.copy(suite, f"{session.root}/test_{suite.name}")
     status = session.run()
     shutil.rmtree(directory)
     for saved, fd in zip(streams, (1, 2), strict=True):
@@ -251,7 +253,8 @@ def warm_up(directory: str) -> None:
     if status != pytest.ExitCode.TESTS_FAILED:
         raise RuntimeError(f"the warm-up suite ended with {status!r}")
     sys.path[:], sys.meta_path[:] = paths, finders
-    del sys.modules[f"test_{WARMUP.stem}"]
+    for suite in suites:
+        del sys.modules[f"test_{suite.stem}"]
 
 
 def named_libraries() -> list[str]:
