@@ -3,6 +3,8 @@
 import ast
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -44,22 +46,31 @@ def settings_of(file: str, data: bytes, model: type[Settings]) -> Settings:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        path = tuple(part for part in first["loc"] if isinstance(part, str))
+        path = first["loc"]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise LoadError(file, line_of(text, path), f"{where}: {first['msg']}") from error
 
 
-def line_of(text: str, path: tuple[str, ...]) -> int:
-    """The line that sets a key, or else that of its table's header, or 0."""
+def line_of(text: str, path: Sequence[str | int]) -> int:
+    """The line that sets a key, or else that of its table's header, or 0.
+
+    A number in the path chooses among the tables of an array, [[name]]; without one the first is meant.
+    """
+    wanted = tuple(part for part in path if isinstance(part, str))
+    entry = next((part for part in path if isinstance(part, int)), None)
+    headers: Counter[str] = Counter()
     table: tuple[str, ...] = ()
     nearest = 0
+    here = True
     for number, line in enumerate(text.split("\n"), start=1):
-        if header := re.match(r"\s*\[\[?\s*([\w.\-\"]+)\s*\]\]?", line):
-            table = tuple(part.strip('"') for part in header[1].split("."))
-            if path and path[: len(table)] == table and not nearest:
+        if header := re.match(r"\s*(\[\[?)\s*([\w.\-\"]+)\s*\]\]?", line):
+            table = tuple(part.strip('"') for part in header[2].split("."))
+            here = header[1] == "[" or entry is None or headers[header[2]] == entry
+            headers[header[2]] += 1
+            if here and wanted and wanted[: len(table)] == table and not nearest:
                 nearest = number
-        elif key := re.match(r"\s*([\w.\-\"]+)\s*=", line):
+        elif here and (key := re.match(r"\s*([\w.\-\"]+)\s*=", line)):
             full = (*table, *(part.strip('"') for part in key[1].split(".")))
-            if path and path[: len(full)] == full:
+            if wanted and wanted[: len(full)] == full:
                 return number
     return nearest

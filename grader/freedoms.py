@@ -4,6 +4,7 @@
 wheats: w01, w03
 says: How private attributes are called is yours to choose.
 signs: _[a-z]*
+everywhere: no
 """
 
 import re
@@ -13,12 +14,13 @@ from grader.course_file import text_of
 from grader.errors import LoadError
 from grader.unit import Freedom
 
-_LABEL = re.compile(r"(wheats|says|signs):\s*(.*)", re.IGNORECASE)
+_LABEL = re.compile(r"(wheats|says|signs|everywhere):\s*(.*)", re.IGNORECASE)
 
 
 def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
     """Freedoms in order. `wheats:` names a wheat by its id or by the id's part before the first '_'. `signs:`, which
-    may be missing, are words or patterns of words in a test that is likely to deny it (`tests_ast.words`)."""
+    may be missing, are words or patterns of words in a test that is likely to deny it (`tests_ast.words`). `everywhere:
+    yes` marks one that a test denies by failing on all code alike, its writer's too."""
     sections: list[tuple[int, str, dict[str, str]]] = []
     wheat_lines: dict[int, int] = {}  # of each section
     label = ""
@@ -49,7 +51,10 @@ def read(file: str, data: bytes, wheats: Sequence[str]) -> tuple[Freedom, ...]:
             raise LoadError(file, number, f"{name} has no 'wheats:' line")
         at = wheat_lines[number]
         used = tuple(_wheat(file, at, entry, wheats) for entry in _words(said["wheats"]))
-        found[name] = Freedom(name, said["says"], used, tuple(_words(said.get("signs", ""))))
+        everywhere = said.get("everywhere", "no")
+        if everywhere not in ("yes", "no"):
+            raise LoadError(file, number, f"{name}: everywhere is yes or no, not {everywhere!r}")
+        found[name] = Freedom(name, said["says"], used, tuple(_words(said.get("signs", ""))), everywhere == "yes")
     return tuple(found.values())
 
 

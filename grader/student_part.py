@@ -73,8 +73,9 @@ def _student_test(name: str, unit: Unit, seen: Seen, place: Place) -> StudentTes
     own = _seen_on(seen.own.suite if seen.own is not None else None, name)
     calibrated = _seen_on(mutants.calibration, name)
     judged = judgement or _by_calibration(mutants, calibrated)
-    fails_everywhere = own.failing and REFERENCE in judged.rejected  # then something else is wrong with it
-    denied = _denied(unit.freedoms, judged, place) if judged.invalid and not fails_everywhere else None
+    fails_everywhere = own.failing and REFERENCE in judged.rejected  # then most often something else is wrong with it
+    freedoms = [freedom for freedom in unit.freedoms if freedom.everywhere or not fails_everywhere]
+    denied = _denied(freedoms, judged, place) if judged.invalid else None
     kills = tuple(mid for mid, decision in mutants.decisions.items() if name in decision.killed_by)
     advice = _advice(name, place, judged, calibrated, own, denied, unit) if judged.invalid else ""
     if judged.valid and not kills and _faced_all(name, mutants):

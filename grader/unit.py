@@ -71,6 +71,7 @@ class Freedom:
     says: str
     wheats: tuple[str, ...]
     signs: tuple[str, ...] = ()  # as patterns of fnmatch
+    everywhere: bool = False  # whether a test that denies it fails on all code, its writer's too
 
 
 @dataclass(frozen=True)

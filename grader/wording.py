@@ -792,3 +792,23 @@ def path_missing(path: str) -> str:
 
 def path_is_folder(path: str) -> str:
     return f"{path} is a folder. Name the file itself."
+
+
+# -- quiz ------------------------------------------------------------------------------------------------------------
+
+QUIZ_UNANSWERED = "There is no answer yet."
+QUIZ_WRONG = "This is not so. Work a small example by hand, and choose again."
+QUIZ_KEPT = "Your teacher reads this answer."
+QUIZ_CUT = " (cut here: too long)"
+
+
+def quiz_no_shape(part: str) -> str:
+    return f"{part}: this is no shape. Write whole numbers in order, for example (4, 7)."
+
+
+def quiz_wrong_part(part: str) -> str:
+    return f"{part}: this is not the shape. Follow one tensor through the layer and write its shape behind every step."
+
+
+def quiz_no_choice(ids: Sequence[str]) -> str:
+    return f"This is none of the choices: answer with one of {', '.join(ids)}."

@@ -203,6 +203,20 @@ def test_a_test_that_fails_on_everything_is_not_told_of_a_freedom(small: Unit) -
     assert OWN_WORDS in found.advice
 
 
+def test_a_test_that_fails_on_everything_is_told_of_a_freedom_that_is_denied_so(small: Unit) -> None:
+    """Only by its words, and beside what it said on the own code."""
+    acts = {each: {"test_c": Act.FAIL} for each in ("reference", "w05", "own")}
+    for signs, told in ((("_[a-z]*",), True), (("nothing_of_the_sort",), False)):
+        freedom = Freedom("weights", "weights are given", ("w05",), signs, everywhere=True)
+        suite = SimulatedSuite(replace(small, freedoms=(freedom,)), TESTS, acts)
+        sent = replace(suite.submission(), tests=(File("test_mine.py", SIGNED.encode()),))
+        part = suite.grade(submission=sent).student_tests
+        assert part is not None
+        [found] = [each for each in part.tests if each.id == "test_mine.py::test_c"]
+        assert ("may ask for more than the contract does: weights are given" in found.advice) is told
+        assert OWN_WORDS in found.advice and not found.denies
+
+
 @pytest.mark.parametrize(
     ("test", "rejected", "told"),
     [

@@ -184,6 +184,10 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
     "wheat of no file": ({"course/wheats/Z1/w02/other.py": "x = 1"}, "wheats/Z1/w02/other.py", 0, "does not stand for"),
     "freedom without wheat": (_replaced(FREEDOMS, "w01", "w09"), "wheats/Z1/freedoms.md", 4, "no such wheat"),
     "freedom without words": (_replaced(FREEDOMS, "says:", "means:"), "wheats/Z1/freedoms.md", 3, "says"),
+    "freedom denied somewhere": (
+        _replaced(FREEDOMS, "says:", "everywhere: often\nsays:"),
+        "wheats/Z1/freedoms.md", 3, "yes or no",
+    ),
     "freedom twice": ({FREEDOMS: FILES[FREEDOMS] * 2}, "wheats/Z1/freedoms.md", 10, "twice"),
     "test without comment": (_replaced(TESTS, "# KIND: unit\n", ""), "tests/Z1/test_double.py", 10, "KIND"),
     "test with empty comment": (_replaced(TESTS, "# WHY: one more", "# WHY:"), "tests/Z1/test_double.py", 19, "WHY"),

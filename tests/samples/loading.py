@@ -1,10 +1,12 @@
 """A sample's folder goes in; what is to be sent, and how grading it has to end, come out.
 
-A sample is a submission with an expected end, described in its expected.toml:
+Samples of L5.3 lie in folders here, those of another unit one folder deeper, in UNIT/, which belongs to their name. A
+sample is a submission with an expected end, described in its expected.toml:
 
     kind      what it is an example of; `smoke = true` marks the one of its kind that every change is tried with
     about     what happened to the student
     mha       the sample whose mha.py is sent, if not its own; `mha_encoding` is what that file is saved in
+    sent_as   the name without .py under which it is sent, if not mha
     tests     the sample whose tests/ is sent, if not its own
     [upload]  how the tests are sent, if not as a folder: see `Upload recipe`
     [expected] how grading ends: see `Expected`
@@ -29,7 +31,8 @@ from grader import local
 from grader.submission import Upload
 
 FOLDER = Path(__file__).parent
-KEYS = {"kind", "about", "smoke", "mha", "mha_encoding", "tests", "upload", "expected"}
+KEYS = {"kind", "about", "smoke", "mha", "mha_encoding", "sent_as", "tests", "upload", "expected"}
+FIRST = "L5.3"
 RECIPE_KEYS = {"pack", "under", "line_ends", "bom", "names", "rename", "add"}
 PACKED_AT = (2025, 9, 1, 12, 0, 0)
 
@@ -79,10 +82,13 @@ class Sample:
     mha: bytes
     tests: tuple[Upload, ...]
     expected: Expected
+    sent_as: str = "mha"
 
 
-def names() -> tuple[str, ...]:
-    return tuple(sorted(path.parent.name for path in FOLDER.glob("*/expected.toml")))
+def names(unit: str = FIRST) -> tuple[str, ...]:
+    """The names of a unit's samples."""
+    prefix = "" if unit == FIRST else f"{unit}/"
+    return tuple(sorted(prefix + path.parent.name for path in FOLDER.glob(f"{prefix}*/expected.toml")))
 
 
 def settings(name: str) -> dict[str, Any]:
@@ -108,6 +114,7 @@ def load(name: str) -> Sample:
         mha,
         uploads_of(name, files, said["upload"]) if "upload" in said else tuple(files),
         expected_of(name, said["expected"]),
+        said.get("sent_as", "mha"),
     )
 
 
