@@ -113,11 +113,11 @@ def redirect(path: str) -> RedirectResponse:
     return RedirectResponse(links.to(path), 303)
 
 
-def navigation(request: Request, visitor: Visitor | None) -> list[Link]:
-    """What this person can go to from here."""
+def navigation(request: Request, visitor: Visitor | None, course: str | None = None) -> list[Link]:
+    """What this person can go to from here; `course` for pages of a course whose path does not name it."""
     if visitor is None:
         return []
-    account, course = visitor.account, request.path_params.get("course")
+    account, course = visitor.account, course or request.path_params.get("course")
     found = [("Courses", "/courses")]
     within = account.within(course) if isinstance(course, str) else None
     if within is not None and within.sees_class:

@@ -344,3 +344,9 @@ def test_the_list_of_units_says_what_the_overview_of_each_says(bench, teacher, g
     overview, units = page(teacher, UNIT).text, page(teacher, CLASS).text
     assert "1 of 4 have passed, 2 are under way, 1 have not begun." in overview
     assert "1 of 4 31" in units  # begun, and waiting
+
+
+def test_from_a_submission_staff_reach_the_pages_of_its_course(bench, teacher, graded):
+    path = f"/submissions/{graded['bob']}"
+    assert CLASS in page(teacher, path).links
+    assert CLASS not in page(bench.browser("bob", default="student"), path).links
