@@ -113,10 +113,10 @@ format: python ## bring the code to the house format
 	$(BIN)/ruff check --fix .
 
 lock: python ## pin the newest versions that pyproject.toml allows
-	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
+	$(BIN)/pip-compile --quiet --upgrade --extra service --extra dev --generate-hashes --allow-unsafe --strip-extras \
 		--no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
 	sed 's/ *--hash.*//; s/ \\$$//' requirements.lock >build.constraints
-	$(BIN)/pip-compile --quiet --extra image --generate-hashes --allow-unsafe --strip-extras -c build.constraints \
+	$(BIN)/pip-compile --quiet --extra service --extra image --generate-hashes --allow-unsafe --strip-extras -c build.constraints \
 		--no-emit-index-url --no-emit-find-links --no-header -o service/requirements.lock pyproject.toml
 	rm build.constraints
 

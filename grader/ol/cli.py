@@ -1,0 +1,397 @@
+"""`ol`: words of a student's command line go in; work is begun, tried here, handed in, and what came of it is printed.
+
+Exit status: 0 pass, 1 fail, 2 usage, 3 another unit is to be built first, 4 the contract is not kept, 5 the failure is
+ours, 6 what was sent cannot be taken in, 7 not started.
+"""
+
+import difflib
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from grader import deps
+from grader.errors import Rejected
+from grader.grade import Progress as Done
+from grader.ol import account as accounts
+from grader.ol import places, service, stubs, trials
+from grader.ol.account import Account
+from grader.ol.places import Places
+from grader.ol.screen import PHASES, Screen
+from grader.ol.stops import Blocked, Drift, Failed, NotStarted, Ours, Refused, Stop, Usage
+from grader.report import Outcome, Report, Verdict
+from grader.submission import Submission, Upload
+from grader.unit import CourseTest, Unit
+from grader.wording import shown
+from sandbox.errors import SandboxError
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+UnitId = Annotated[str, typer.Argument(metavar="UNIT", help="Such as L5.3.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+Tree = Annotated[Path | None, typer.Option("--course", envvar="OL_COURSE", help="Another course tree.")]
+RefDeps = Annotated[
+    str,
+    typer.Option(
+        "--ref-deps",
+        metavar="[all|ID,...]",
+        help="Take the reference for units you have not built: all of them, or those named.",
+    ),
+]
+
+
+class Where(StrEnum):
+    """Where a whole grading is made."""
+
+    SERVER = "server"
+    LOCAL = "local"
+
+
+@app.command()
+def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
+    """Lay the file to begin with, from the contract; never over work that is there."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    laid, kept = [], []
+    for file in unit.files:
+        path = here.file(file)
+        if path.exists():
+            kept.append(file.path)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(stubs.stub(unit.contract[file.module].source, f"{unit.id}: {unit.title}"), encoding="utf-8")
+        laid.append(file.path)
+    here.tests(unit).mkdir(parents=True, exist_ok=True)
+    for each in laid:
+        screen.say(f"Laid {each}: fill it in.", "green")
+    for each in kept:
+        screen.say(f"Kept {each}: there is work in it already.")
+    screen.say(f"Your tests: {unit.tests_path}/test_*.py" + (f" (rung {unit.rung})" if unit.rung else ""))
+    for note in unit.errata:
+        screen.say(f"Erratum: {note.note}")
+    screen.say(f"Next: ol tests {unit.id} shows what your code has to do.")
+    screen.tell(
+        {
+            "unit": unit.id,
+            "laid": laid,
+            "kept": kept,
+            "tests_path": unit.tests_path,
+            "rung": unit.rung,
+            "errata": [{"printed": each.printed, "correct": each.correct, "note": each.note} for each in unit.errata],
+        }
+    )
+
+
+@app.command()
+def tests(
+    unit_id: UnitId,
+    course: Tree = None,
+    ref_deps: RefDeps = deps.NONE,
+    expression: Annotated[str, typer.Option("-k", help="Only tests whose name holds this.")] = "",
+    stop: Annotated[bool, typer.Option("-x", help="Stop at the first that fails.")] = False,
+    kind: Annotated[str, typer.Option("--kind", help="Only tests of this kind, such as golden.")] = "",
+    only_list: Annotated[bool, typer.Option("--list", help="Show them without running them.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The course tests: what each checks and why, and what they say of your code."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    wanted = _wanted(unit, expression, kind)
+    started = all(here.file(file).is_file() for file in unit.files)
+    if only_list or not started:
+        _list(screen, unit, wanted)
+        if not started and not only_list:
+            raise NotStarted(f"There is nothing to run them on yet. Begin with: ol start {unit.id}")
+        return
+    submission = places.submission(here, unit, with_tests=False)
+    _check_deps(unit, submission, ref_deps)
+    _keep_to_contract(screen, unit, submission)
+    found = trials.course_tests(unit, submission, wanted, screen.course_test, stop_at_first_failure=stop)
+    passed = sum(part.outcome is Outcome.PASSED for part in found)
+    screen.say(f"{passed} of {len(found)} course tests pass.", "bold")
+    screen.tell({"unit": unit.id, "passed": passed, "tests": [part.model_dump(mode="json") for part in found]})
+    if passed < len(found):
+        raise Failed("")
+
+
+@app.command()
+def check(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.NONE, as_json: AsJson = False) -> None:
+    """Contract, course tests, and the grade of your own tests, on this machine."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    submission = places.submission(here, unit)
+    _check_deps(unit, submission, ref_deps)
+    _keep_to_contract(screen, unit, submission)
+    report = _graded_here(screen, unit, submission)
+    screen.report(report)
+    _end(report.verdict.value, report.next_step if as_json else "")
+
+
+@app.command()
+def mutate(
+    unit_id: UnitId,
+    course: Tree = None,
+    ref_deps: RefDeps = deps.NONE,
+    where: Annotated[Where | None, typer.Option("--where", help="Default: the server, if you are logged in.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The whole grade of your tests; asked once for the same test files."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    submission = places.submission(here, unit)
+    logged_in = accounts.load()
+    if (where or (Where.SERVER if logged_in else Where.LOCAL)) is Where.SERVER:
+        _hand_in(screen, here, unit, submission, ref_deps)
+        return
+    _check_deps(unit, submission, ref_deps)
+    kept = _kept(here, unit, submission)
+    if kept.is_file():
+        report = Report.model_validate_json(kept.read_bytes())
+        screen.note("Nothing has changed since this was graded.")
+    else:
+        report = _graded_here(screen, unit, submission)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(report.to_json(), encoding="utf-8")
+    screen.report(report)
+    _end("pass" if report.mutation is not None and report.mutation.passed else "fail")
+
+
+@app.command()
+def submit(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.ALL, as_json: AsJson = False) -> None:
+    """Hand in, follow the grading, and print its report."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    _hand_in(screen, here, unit, places.submission(here, unit), ref_deps)
+
+
+@app.command()
+def diff(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
+    """Your code beside the reference, once you have passed."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    uploads = places.built(here, unit)
+    submission = places.submission(here, unit)
+    kept = _kept(here, unit, submission)
+    passed = kept.is_file() and Report.model_validate_json(kept.read_bytes()).verdict is Verdict.PASS
+    if not passed:
+        report = _graded_here(screen, unit, submission)
+        if report.verdict is not Verdict.PASS:
+            raise Failed(f"The reference is shown once you have passed. {report.next_step}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(report.to_json(), encoding="utf-8")
+    lines: list[str] = []
+    for file in unit.files:
+        yours, ours = uploads[file.stem].data.decode(errors="replace"), file.reference.decode()
+        lines += difflib.unified_diff(
+            yours.splitlines(), ours.splitlines(), f"yours/{file.path}", file.path, lineterm=""
+        )
+    for line in lines:
+        screen.say(line, {"+": "green", "-": "red"}.get(line[:1], ""))
+    screen.tell({"unit": unit.id, "diff": lines})
+
+
+@app.command()
+def status(
+    unit_id: Annotated[str, typer.Argument(metavar="[UNIT]", help="Only this unit.")] = "",
+    course: Tree = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is started here, and what the service has of yours."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    found = here.course()
+    units = [here.unit(unit_id)] if unit_id else list(found.units.values())
+    rows = [_standing(here, unit) for unit in units]
+    logged_in = accounts.load()
+    if logged_in is not None:
+        with service.opened(logged_in) as client:
+            for row in rows:
+                query = {"course": logged_in.course} if logged_in.course else {}
+                told = service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query).json()
+                row["attempts_left"] = told["attempts_left"]
+    table = Table("Unit", "Title", "Code", "Tests", "Attempts left", box=None)
+    for row in rows:
+        left = row.get("attempts_left", "")
+        table.add_row(row["unit"], row["title"], row["code"], str(row["tests"]), "any" if left is None else str(left))
+    if not as_json:
+        screen.out.print(table)
+        if logged_in is None:
+            screen.say("You are not logged in: ol login")
+    screen.tell({"units": rows, "server": logged_in.server if logged_in else None})
+
+
+@app.command()
+def login(
+    server: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Of the service, as in https://grader.example.")
+    ] = "",
+    course_id: Annotated[str, typer.Option("--course-id", help="The course offering you hand in to.")] = "",
+    forget: Annotated[bool, typer.Option("--forget", help="Log out of this machine.")] = False,
+) -> None:
+    """Keep the service's address and your token, readable by you alone. The token is asked for, or read from a pipe."""
+    screen = Screen(as_json=False)
+    if forget:
+        screen.say("Forgotten." if accounts.forget() else "You were not logged in.")
+        return
+    if not server.startswith(("http://", "https://")):
+        raise Usage("Give the service's address, as in: ol login https://grader.example")
+    token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    found = Account(server, token.strip(), course_id)
+    if not found.token or not found.token.isprintable():
+        raise Usage("That is no token. It was shown once, by the course staff or on your tokens page.")
+    with service.opened(found) as client:
+        units = service.ask(client, "GET", "/v1/units").json()["units"]
+        for unit in units[:1]:  # what is asked of a unit tells a token that counts from one that does not
+            service.ask(client, "GET", unit["links"]["self"])
+    screen.say(f"Logged in to {server}; kept in {accounts.save(found)}.", "green")
+
+
+def _here(tree: Path | None) -> Places:
+    return places.find(Path.cwd(), tree)
+
+
+def _wanted(unit: Unit, expression: str, kind: str) -> list[CourseTest]:
+    kinds = sorted({test.kind for test in unit.course_tests})
+    if kind and kind not in kinds:
+        raise Usage(f"There is no kind {shown(kind)}. Kinds: {', '.join(kinds)}.")
+    found = [test for test in unit.course_tests if expression in test.name and (not kind or test.kind == kind)]
+    if not found:
+        raise Usage("No course test is meant by that.")
+    return found
+
+
+def _list(screen: Screen, unit: Unit, wanted: Sequence[CourseTest]) -> None:
+    for test in wanted:
+        screen.say(f"{test.name}  {test.kind}", "bold")
+        screen.say(f"     {test.why}")
+    screen.tell(
+        {
+            "unit": unit.id,
+            "tests": [
+                {"id": test.name, "kind": test.kind, "why": test.why, "chapter": test.chapter} for test in wanted
+            ],
+        }
+    )
+
+
+def _check_deps(unit: Unit, submission: Submission, ref_deps: str) -> None:
+    try:
+        allowed = deps.ref_deps(ref_deps)
+    except ValueError as error:
+        raise Usage("--ref-deps is all, or the ids of units with commas between, such as L5.1,L0.4.") from error
+    if lacking := deps.missing(unit, submission, allowed):
+        raise Blocked(f"needs {lacking[-1].id}: build it, or pass --ref-deps")
+
+
+def _keep_to_contract(screen: Screen, unit: Unit, submission: Submission) -> None:
+    problems = trials.drift(unit, submission)
+    for problem in problems:
+        screen.say(f"{problem.file}:{problem.line}: {problem.message}", "red")
+    if problems:
+        screen.tell({"unit": unit.id, "contract": [vars(problem) for problem in problems]})
+        raise Drift("Keep to the contract first: every name and parameter as it says.")
+
+
+def _graded_here(screen: Screen, unit: Unit, submission: Submission) -> Report:
+    with screen.progress() as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(done: Done) -> None:
+            if done.phase not in tasks:
+                tasks[done.phase] = bars.add_task(PHASES.get(done.phase, done.phase))
+            bars.update(tasks[done.phase], completed=done.done, total=done.total)
+
+        return trials.whole(unit, submission, show)
+
+
+def _kept(here: Places, unit: Unit, submission: Submission) -> Path:
+    """Where the grade of exactly these files, by exactly this unit, is kept."""
+    key = hashlib.sha256(f"{unit.digest} {submission.digest}".encode()).hexdigest()[:32]
+    return here.root / ".ol" / f"{unit.id}-{key}.json"
+
+
+def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, ref_deps: str) -> None:
+    logged_in = accounts.load()
+    if logged_in is None:
+        raise Usage("You are not logged in to a service: ol login https://...")
+    if not places.has_tests(here, unit):
+        raise Refused(f"There are no tests in {unit.tests_path} yet.")
+    tests = [Upload(file.path, file.data) for file in submission.tests]
+    with service.opened(logged_in) as client, screen.progress() as bars:
+        standing = service.post(client, logged_in, unit, places.built(here, unit), tests, ref_deps)
+        screen.note(f"Handed in: {standing['id']}")
+        task = bars.add_task("waiting")
+
+        def show(now: service.Answer) -> None:
+            progress = now["progress"]
+            if now["status"] == "queued" and now["position"] is not None:
+                bars.update(task, description=f"waiting, place {now['position']}")
+            elif progress["total"]:
+                phase = PHASES.get(progress["phase"], progress["phase"])
+                bars.update(task, description=phase, completed=progress["done"], total=progress["total"])
+
+        standing = service.follow(client, standing, show)
+        if standing["status"] == "cancelled":
+            raise Refused("It was cancelled.")
+        told = service.ask(client, "GET", standing["links"]["report"]).json()
+        text = service.ask(client, "GET", standing["links"]["report"], params={"format": "text"}).text
+    screen.lines(text)
+    if standing["attempts_left"] is not None:
+        screen.say(f"Attempts left: {standing['attempts_left']}")
+    screen.tell(told)
+    _end(told["verdict"])
+
+
+def _end(verdict: str, message: str = "") -> None:
+    """Leave with the status of a verdict."""
+    if verdict == Verdict.GRADER_ERROR.value:
+        raise Ours("The failure is ours: no attempt was used. Try again later.")
+    if verdict == Verdict.REJECTED.value:
+        raise Refused(message)
+    if verdict != Verdict.PASS.value:
+        raise Failed("")
+
+
+def _standing(here: Places, unit: Unit) -> dict[str, Any]:
+    started = [file for file in unit.files if here.file(file).is_file()]
+    tests = len(list(here.tests(unit).rglob("test_*.py"))) if here.tests(unit).is_dir() else 0
+    code = "started" if len(started) == len(unit.files) else "begun" if started else "not started"
+    passed = any(
+        json.loads(kept.read_text(encoding="utf-8")).get("verdict") == "pass"
+        for kept in sorted((here.root / ".ol").glob(f"{unit.id}-*.json"))
+    )
+    return {"unit": unit.id, "title": unit.title, "code": "passed here" if passed else code, "tests": tests}
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line; its exit status."""
+    words = ["--ref-deps=all" if word == "--ref-deps" else word for word in words]
+    err = Screen(as_json=False)
+    try:
+        app(args=list(words), standalone_mode=True)
+    except Stop as stop:
+        if str(stop):
+            err.note(str(stop))
+        return stop.status
+    except Rejected as refusal:
+        err.note(f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message)
+        return Refused.status
+    except SandboxError as error:
+        err.note(f"The failure is not yours: {error}")
+        return Ours.status
+    except SystemExit as left:  # as typer ends: by itself 0, by words it does not know 2
+        return left.code if isinstance(left.code, int) else 0
+    return 0
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

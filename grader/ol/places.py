@@ -1,0 +1,89 @@
+"""A folder and perhaps a course tree go in; where the course, the student's files and their tests lie comes out.
+
+A student's repository holds `course/` and `python/`; commands work from any folder inside it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import local
+from grader.intake import take_in
+from grader.ol.stops import NotStarted, Usage
+from grader.submission import Submission, Upload
+from grader.unit import Course, Unit, UnitFile
+from grader.units import load_course
+
+NO_TESTS = Upload("test_nothing_yet.py", b"")
+
+
+@dataclass(frozen=True)
+class Places:
+    """`root` is the student's repository; `tree` the course's, which a student may do without."""
+
+    root: Path
+    tree: Path | None
+
+    def file(self, file: UnitFile) -> Path:
+        return self.root / file.path
+
+    def tests(self, unit: Unit) -> Path:
+        return self.root / unit.tests_path
+
+    def course(self) -> Course:
+        """Raises Usage where there is none."""
+        if self.tree is None:
+            raise Usage("There is no course tree here. Work inside your repository, or give --course DIR.")
+        try:
+            return load_course(self.tree)
+        except OSError as error:
+            raise Usage(str(error)) from error
+
+    def unit(self, unit_id: str) -> Unit:
+        """Raises Usage for a unit that cannot be worked on, saying why."""
+        course = self.course()
+        if unit := course.units.get(unit_id):
+            return unit
+        if listed := course.listed_as(unit_id):
+            raise Usage(f"{listed.id}, {listed.title}: {listed.reason}")
+        for problem in course.problems:
+            if problem.unit == unit_id:
+                raise Usage(f"{unit_id} cannot be loaded: {problem.file}:{problem.line}: {problem.reason}")
+        raise Usage(f"There is no unit {unit_id}. This course has: {', '.join(course.units) or 'none'}.")
+
+
+def find(start: Path, tree: Path | None) -> Places:
+    """The nearest folder from `start` upwards that holds course/modules; else `start` itself."""
+    for folder in (start, *start.parents):
+        if (folder / "course" / "modules").is_dir():
+            return Places(folder, tree or folder / "course")
+    return Places(start, tree)
+
+
+def built(places: Places, unit: Unit) -> dict[str, Upload]:
+    """The student's files of the unit, and those of the units it builds on that are there, by stem.
+
+    Raises NotStarted.
+    """
+    uploads = {}
+    for file in unit.files:
+        if not places.file(file).is_file():
+            raise NotStarted(f"There is no {file.path} yet. Begin with: ol start {unit.id}")
+        uploads[file.stem] = Upload(f"{file.stem}.py", places.file(file).read_bytes())
+    for stem, file in unit.dep_stems.items():
+        if places.file(file).is_file():
+            uploads[stem] = Upload(f"{stem}.py", places.file(file).read_bytes())
+    return uploads
+
+
+def submission(places: Places, unit: Unit, *, with_tests: bool = True) -> Submission:
+    """What would be handed in; with a file without tests while there are none. Raises NotStarted, or Rejected as
+    intake does."""
+    uploads = built(places, unit)
+    if not with_tests or not has_tests(places, unit):
+        return take_in(unit, uploads, [NO_TESTS])
+    return take_in(unit, uploads, local.read_paths([places.tests(unit)]))
+
+
+def has_tests(places: Places, unit: Unit) -> bool:
+    folder = places.tests(unit)
+    return folder.is_dir() and any(folder.rglob("*.py"))

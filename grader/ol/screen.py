@@ -1,0 +1,78 @@
+"""What a command has to say goes in; text for a terminal, or one JSON object, is printed.
+
+Colour is rich's to decide: none in a pipe, none with NO_COLOR. Whatever came from files is printed as it is, without
+markup and without characters that move a terminal's cursor.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from grader import text
+from grader.report import CourseTestPart, Outcome, Report, Verdict
+from grader.wording import escaped
+
+STYLES = {"PASS": "bold green", "FAIL": "bold red", "ok  ": "green", "ERR ": "red", "TIME": "red", "Next:": "bold"}
+PHASES = {
+    "course_tests": "course tests",
+    "calibration": "your tests on the reference",
+    "mutants": "your tests on mutants",
+    "confirmation": "confirming",
+}
+
+
+class Screen:
+    """Where a command prints: people read `out` and, for what is not the answer, `err`; programs read one object."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, line: str, style: str = "") -> None:
+        """A line for people; nothing where a program reads."""
+        if not self.as_json:
+            self.out.print(Text(line, style))
+
+    def note(self, line: str) -> None:
+        self.err.print(Text(line))
+
+    def tell(self, value: dict[str, Any]) -> None:
+        """The answer for programs; nothing where people read."""
+        if self.as_json:
+            print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+    def course_test(self, part: CourseTestPart) -> None:
+        passed = part.outcome is Outcome.PASSED
+        self.say(f"{'ok  ' if passed else 'FAIL'} {part.id}  {part.kind}", "green" if passed else "red")
+        if not passed:
+            for line in escaped(part.message).splitlines():
+                self.say(f"     {line}")
+            self.say(f"     Why it matters: {part.why}")
+            if part.chapter:
+                self.say(f"     Read: {part.chapter}")
+
+    def report(self, report: Report) -> None:
+        self.lines(text.render(report))
+        self.tell(report.model_dump(mode="json", by_alias=True))
+
+    def lines(self, rendered: str) -> None:
+        """A report as text, its marks coloured."""
+        for number, line in enumerate(rendered.splitlines()):
+            words = line.strip()
+            style = next((style for mark, style in STYLES.items() if words.startswith(mark.strip())), "")
+            if number == 0:
+                style = STYLES["PASS" if Verdict.PASS.value.upper() in line else "FAIL"]
+            self.say(line, style)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Bars on standard error of a terminal; elsewhere nothing moves."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as bars:
+            yield bars

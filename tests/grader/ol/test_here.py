@@ -1,0 +1,179 @@
+"""A student works at a unit with nothing but a course tree: each command, and the status it leaves with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader.ol.cli import run
+from tests.grader.small_course import FILES, MODULE, REFERENCE, write_course
+from tests.grader.test_deps import BASE_UNIT
+
+PASS, FAIL, USAGE, BLOCKED, DRIFT, OURS, REJECTED, NOT_STARTED = range(8)
+SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's repository, with nobody logged in; commands run from a folder inside it."""
+    write_course(tmp_path)
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path / "notes")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("OL_SERVER", "OL_TOKEN", "OL_COURSE", "OL_COURSE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def work(repository: Path, source: str = REFERENCE, suite: str = SUITE) -> None:
+    """Write the student's file and tests."""
+    file = repository / "python/tinyllm/demo/double.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source)
+    tests = repository / "python/tests/z1-double"
+    tests.mkdir(parents=True, exist_ok=True)
+    (tests / "test_double.py").write_text(suite)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out
+
+
+def test_start_lays_a_file_that_keeps_to_the_contract_and_fails_its_tests(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["start", "Z1"]) == PASS
+    text = said(capsys)
+    assert all(part in text for part in ("python/tinyllm/demo/double.py", "python/tests/z1-double", "R1", "a slip"))
+    laid = (repository / "python/tinyllm/demo/double.py").read_text()
+    assert "class Double(Base)" in laid and "raise NotImplementedError" in laid
+    compile(laid, "double.py", "exec")
+    assert run(["tests", "Z1"]) == FAIL
+    assert "NotImplementedError" in said(capsys)
+
+
+def test_start_never_lays_over_work(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work(repository)
+    assert run(["start", "Z1", "--json"]) == PASS
+    assert json.loads(said(capsys))["kept"] == ["python/tinyllm/demo/double.py"]
+    assert (repository / "python/tinyllm/demo/double.py").read_text() == REFERENCE
+
+
+def test_course_tests_can_be_looked_at_before_there_is_code(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["tests", "Z1", "--list", "--json"]) == PASS
+    assert [test["id"] for test in json.loads(said(capsys))["tests"]] == ["test_twice", "test_zero"]
+    assert run(["tests", "Z1"]) == NOT_STARTED
+    assert "twice is what doubling means" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "run_tests"),
+    [
+        ([], FAIL, ["test_twice", "test_zero"]),
+        (["-x"], FAIL, ["test_twice"]),
+        (["-k", "zero"], PASS, ["test_zero"]),
+        (["--kind", "property"], PASS, ["test_zero"]),
+        (["-k", "no such"], USAGE, None),
+        (["--kind", "golden"], USAGE, None),
+    ],
+)
+def test_course_tests_are_chosen_by_name_and_kind_and_stop_where_that_is_wanted(
+    options: list[str],
+    status: int,
+    run_tests: list[str] | None,
+    repository: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    work(repository, REFERENCE.replace("x * self.factor", "x * x"))
+    assert run(["tests", "Z1", *options, "--json"]) == status
+    text = said(capsys)
+    assert ([test["id"] for test in json.loads(text)["tests"]] if text else None) == run_tests
+
+
+def test_check_grades_code_and_tests(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work(repository)
+    assert run(["check", "Z1", "--json"]) == PASS
+    report = json.loads(said(capsys))
+    assert (report["verdict"], report["mutation"]["score"], report["course_tests"]["passed"]) == ("pass", 1.0, 2)
+    work(repository, suite=SUITE.replace("(3) == 6", "(2) == 4"))
+    assert run(["check", "Z1"]) == FAIL
+    assert "Test other numbers." in said(capsys)
+
+
+def test_a_file_that_drifts_from_its_contract_is_said_first(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(repository, REFERENCE.replace("def halve", "def half"))
+    for command in ("tests", "check"):
+        assert run([command, "Z1"]) == DRIFT
+        assert "halve" in said(capsys)
+
+
+def test_what_cannot_be_taken_in_is_refused_as_the_service_would(repository: Path) -> None:
+    work(repository)
+    (repository / "python/tests/z1-double/numpy.py").write_text("")
+    assert run(["check", "Z1"]) == REJECTED
+
+
+def test_a_grade_is_made_once_for_the_same_files_and_the_reference_is_shown_after_passing(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(repository, REFERENCE.replace("self.factor * x", "x * self.factor").replace("x / 2", "0.5 * x"))
+    assert run(["mutate", "Z1"]) == PASS
+    first = said(capsys)
+    assert run(["mutate", "Z1"]) == PASS
+    again = capsys.readouterr()
+    assert again.out == first and "Nothing has changed" in again.err
+    assert run(["diff", "Z1"]) == PASS
+    shown = said(capsys)
+    assert "-    return 0.5 * x" in shown and "+    return x / 2" in shown
+    assert run(["status", "--json"]) == PASS
+    assert json.loads(said(capsys))["units"][0]["code"] == "passed here"
+
+
+def test_the_reference_stays_hidden_from_who_has_not_passed(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(repository, REFERENCE.replace("x * self.factor", "x * x"))
+    assert run(["diff", "Z1"]) == FAIL
+    assert "x * self.factor" not in said(capsys)
+
+
+def test_a_unit_that_was_not_built_blocks_unless_the_reference_may_stand_in(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_course(repository, dict(BASE_UNIT))
+    work(repository, BASE_UNIT["tinyllm/demo/double.py"])
+    assert run(["check", "Z1"]) == BLOCKED
+    assert "needs Z0: build it, or pass --ref-deps" in capsys.readouterr().err
+    for words in (["--ref-deps"], ["--ref-deps=all"], ["--ref-deps=Z0"]):
+        assert run(["tests", "Z1", *words]) == PASS
+    (repository / "python/tinyllm/demo/base.py").write_text(FILES["tinyllm/demo/base.py"])
+    assert run(["tests", "Z1"]) == PASS
+
+
+def test_units_that_cannot_be_worked_on_say_why(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "course/modules/Z2.toml").write_text('id = "Z2"\ntitle = "Later"\noffered = false\n')
+    (repository / "course/modules/Z3.toml").write_text(MODULE.replace('id = "Z1"', 'id = "Z3"'))
+    for unit, says in (("Z2", "not offered yet"), ("Z3", "mutants/Z3/manifest.tsv"), ("Z9", "This course has: Z1")):
+        assert run(["start", unit]) == USAGE
+        assert says in capsys.readouterr().err
+
+
+def test_words_it_does_not_know_are_a_mistake_of_usage(repository: Path) -> None:
+    assert run(["tests"]) == USAGE
+    assert run(["fly", "Z1"]) == USAGE
+    assert run(["--help"]) == PASS
+    assert run(["submit", "Z1"]) == NOT_STARTED
+    work(repository)
+    assert run(["submit", "Z1"]) == USAGE  # not logged in
+
+
+def test_without_a_course_tree_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["start", "Z1"]) == USAGE
+    assert "--course DIR" in capsys.readouterr().err

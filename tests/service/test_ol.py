@@ -1,0 +1,144 @@
+"""The student's command hands in to a real service on a real socket, and tells what that says."""
+
+import json
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from grader.ol import account
+from grader.ol.cli import run
+from grader.units import load_course
+from service.worker import FakeGrading
+from tests.grader.small_course import REFERENCE, write_course
+from tests.service import samples
+from tests.service.live import live
+
+SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    root = tmp_path / "student"
+    tree = write_course(root)
+    (root / "python/tinyllm/demo").mkdir(parents=True)
+    (root / "python/tinyllm/demo/double.py").write_text(REFERENCE)
+    (root / "python/tests/z1-double").mkdir(parents=True)
+    (root / "python/tests/z1-double/test_double.py").write_text(SUITE)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("OL_SERVER", "OL_TOKEN", "OL_COURSE", "OL_COURSE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    return tree
+
+
+@pytest.fixture
+def served(make_bench, repository):
+    bench = make_bench(load_course(repository))
+    with live(bench.app, bench.settings) as running:
+        yield bench, running.url
+
+
+def log_in(bench, url, monkeypatch, who="ada"):
+    monkeypatch.setenv("OL_SERVER", url)
+    monkeypatch.setenv("OL_TOKEN", bench.token("student", who))
+
+
+def worker(bench, verdict="pass"):
+    """Grades what comes, in a thread, until told to stop."""
+
+    def grade(unit, submission, about, progress):
+        return samples.report(about, unit.id, digest=submission.digest, verdict=verdict)
+
+    ended = threading.Event()
+
+    def work():
+        while not ended.wait(0.05):
+            bench.graded(bench.worker(FakeGrading(grade)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+
+    def stop():
+        ended.set()
+        thread.join()
+
+    return stop
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("pass", 0), ("fail", 1)])
+def test_what_is_handed_in_is_followed_and_its_report_printed(served, monkeypatch, capsys, verdict, status):
+    bench, url = served
+    log_in(bench, url, monkeypatch)
+    stop = worker(bench, verdict)
+    try:
+        assert run(["submit", "Z1"]) == status
+        shown = capsys.readouterr()
+        assert shown.out.startswith(f"Z1: {verdict.upper()}")
+        assert "Handed in: " in shown.err
+        assert run(["submit", "Z1", "--json"]) == status
+        assert json.loads(capsys.readouterr().out)["submission"]["student"] == "ada"
+    finally:
+        stop()
+
+
+def test_a_token_is_tried_then_kept_for_its_owner_alone(served, monkeypatch, capsys):
+    bench, url = served
+    monkeypatch.setattr("sys.stdin", open_text(bench.token("student", "ada")))
+    assert run(["login", url]) == 0
+    kept = account.folder() / "account.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert account.load() == account.Account(url, bench.token("student", "ada"))
+    assert run(["status"]) == 0
+    assert run(["login", "--forget"]) == 0
+    assert account.load() is None
+
+
+def open_text(text):
+    import io
+
+    return io.StringIO(text + "\n")
+
+
+def test_a_token_that_does_not_count_is_not_kept(served, monkeypatch, capsys):
+    _, url = served
+    monkeypatch.setattr("sys.stdin", open_text("ag_wrong"))
+    assert run(["login", url]) == 2
+    assert "ol login" in capsys.readouterr().err
+    assert not (account.folder() / "account.json").exists()
+
+
+def test_a_refusal_has_the_services_own_words(served, monkeypatch, capsys):
+    bench, url = served
+    log_in(bench, url, monkeypatch)
+    monkeypatch.setenv("OL_COURSE_ID", "spring")
+    assert run(["submit", "Z1"]) == 6
+    assert "spring" in capsys.readouterr().err
+    assert bench.queue.submitted == []
+
+
+def test_a_service_that_does_not_answer_is_no_fault_of_the_student(repository, monkeypatch, capsys):
+    monkeypatch.setenv("OL_SERVER", "http://127.0.0.1:9")
+    monkeypatch.setenv("OL_TOKEN", "ag_x")
+    assert run(["submit", "Z1"]) == 5
+    assert "Nothing was lost" in capsys.readouterr().err
+
+
+def test_without_tests_nothing_is_handed_in_and_no_attempt_used(served, monkeypatch):
+    bench, url = served
+    log_in(bench, url, monkeypatch)
+    Path("python/tests/z1-double/test_double.py").unlink()
+    assert run(["submit", "Z1"]) == 6
+    assert bench.queue.submitted == []
+
+
+def test_who_is_logged_in_has_the_grade_of_the_service(served, monkeypatch, capsys):
+    bench, url = served
+    log_in(bench, url, monkeypatch)
+    stop = worker(bench)
+    try:
+        assert run(["mutate", "Z1"]) == 0
+        assert "Handed in" in capsys.readouterr().err
+    finally:
+        stop()
