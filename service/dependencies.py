@@ -124,6 +124,11 @@ class Sender:
     token: str
     account: Account | Closed
 
+    @property
+    def holder(self) -> str:
+        """Whose share of the places for uploads it takes: a person's tokens and sessions together have one."""
+        return getattr(self.account, "user", None) or self.token
+
 
 def sender(request: Request, service: Served, credentials: Credentials) -> Sender:
     """The caller, as far as can be told: while the database does not answer, what is sent still gets a receipt."""

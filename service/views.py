@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
@@ -29,14 +29,17 @@ from service.dependencies import (
     seen_courses,
     standing_in,
 )
+from service.people.passwords import Busy
 from service.people.sessions import is_csrf
 from service.people.visitors import Visitor
-from service.problems import Problem
+from service.people.wording import SIGN_IN_BUSY
+from service.problems import Problem, response
 from service.wording import admin_missing
 
 SIGN_IN = "/sign-in"
 THEMES = ("light", "dark")
 THEME = "ag_theme"  # the cookie
+BUSY_SECONDS = 2
 MOST_FIELDS = 5_000
 FIELD_BYTES = 256 * 2**10
 
@@ -76,6 +79,11 @@ def install(app: FastAPI) -> None:
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         query = f"?{urlencode({'next': asked})}" if request.method == "GET" else ""
         return RedirectResponse(links.to(SIGN_IN) + query, 303)
+
+    @app.exception_handler(Busy)
+    def on_busy(request: Request, error: Busy) -> Response:
+        retry = {"Retry-After": str(BUSY_SECONDS)}
+        return response(request, Problem(503, "sign_in_busy", SIGN_IN_BUSY, headers=retry))
 
 
 def page(
@@ -164,9 +172,12 @@ Posted = Annotated[FormData, Depends(form_of)]
 
 
 def text(form: FormData, name: str) -> str:
-    """The field's last value without spaces around it; '' if it was not sent."""
+    """The field's last value without spaces around it; '' if it was not sent.
+
+    PostgreSQL refuses to compare a NUL, and no field of ours has one.
+    """
     value = form.get(name)
-    return value.strip() if isinstance(value, str) else ""
+    return value.replace("\0", "").strip() if isinstance(value, str) else ""
 
 
 def signed_in(request: Request, visitor: Visiting, form: Posted) -> Visitor:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -78,13 +79,7 @@ def change_people(
                     code = invitation(connection, visitor.account, user, course, by)
                     made.append(Invited(user, invitations.link(base, code)))
                 case "links":
-                    for member in members.of_course(connection, course):
-                        if member.user.has_password or not inviting.may_invite(
-                            connection, visitor.account, member.user
-                        ):
-                            continue
-                        code = invitation(connection, visitor.account, member.user, course, by)
-                        made.append(Invited(member.user, invitations.link(base, code)))
+                    made += _links(connection, visitor.account, course, by, base)
                 case _:
                     raise Problem(422, "invalid_request", sentences.NOTHING_CHOSEN)
     except LastTeacher:
@@ -94,6 +89,18 @@ def change_people(
     if text(form, "do") in ("link", "links"):
         return _people(request, service, account, visitor.account, course, made=made)
     return views.redirect(f"/courses/{course}/people?saved=1")
+
+
+def _links(connection: sa.Connection, caller: Account, course: str, by: By, base: str) -> list[Invited]:
+    """A link for each who has neither a password nor a link: those that were handed out go on working."""
+    held = invitations.waiting(connection, by.now)
+    there = [each.user for each in members.of_course(connection, course)]
+    without = [each for each in there if not each.has_password and each.id not in held]
+    return [
+        Invited(user, invitations.link(base, invitation(connection, caller, user, course, by)))
+        for user in without
+        if inviting.may_invite(connection, caller, user)
+    ]
 
 
 def _people(

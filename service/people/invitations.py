@@ -36,6 +36,11 @@ def invited(connection: sa.Connection, code: str, now: float) -> User | None:
     return users.find(connection, user_id) if user_id is not None else None
 
 
+def waiting(connection: sa.Connection, now: float) -> set[str]:
+    """The people who hold a link that still works."""
+    return set(connection.execute(sa.select(invitations.c.user).where(invitations.c.expires_at > now)).scalars())
+
+
 def accept(connection: sa.Connection, code: str, password: str, now: float) -> User | None:
     """Set the password (a hash) of whom the code is for, once; None if it does not work any more."""
     user = invited(connection, code, now)

@@ -122,6 +122,7 @@ def revoke(connection: sa.Connection, account: Account, course: str | None, by: 
 
 
 def _note(connection: sa.Connection, action: str, account: Account, course: str | None, by: By) -> None:
+    """What a person calls a token of theirs is not written down: it goes when they are erased."""
     audit.record(
         connection,
         who=by.who,
@@ -129,7 +130,7 @@ def _note(connection: sa.Connection, action: str, account: Account, course: str 
         object=account.id,
         student=account.student,
         course=course,
-        detail={"role": account.role.value, "label": account.label},
+        detail={"role": account.role.value, "label": account.label if account.user is None else None},
         request_id=by.request_id,
         now=by.now,
     )

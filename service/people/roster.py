@@ -8,7 +8,6 @@ who is in the course and not in the list is only named. (docs/decisions/0178)
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,7 +32,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "section": ("section", "sections", "group", "groups", "class"),
     "role": ("role",),
 }
-LOGIN = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ def _row(line: int, cells: Mapping[str, str]) -> Row | Fault:
     role = cells.get("role", "").casefold() or Role.STUDENT.value
     if not login:
         return Fault(line, wording.ROSTER_NOBODY)
-    if not LOGIN.fullmatch(login):
+    if not users.is_login(login):
         return Fault(line, wording.login_invalid(login))
     if role not in OF_MEMBERS:
         return Fault(line, wording.role_unknown(role))

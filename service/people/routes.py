@@ -224,7 +224,7 @@ def delete_member(
 
 def known_or_new(connection: sa.Connection, login: str, name: str, student: str, by: By) -> User:
     """The person with this login, made if there is none; raises Problem 409 or 422."""
-    if not roster.LOGIN.fullmatch(login) or len(student or login) > NAME_CHARS:
+    if not users.is_login(login) or len(student or users.folded(login)) > NAME_CHARS:
         raise Problem(422, "login_invalid", sentences.login_invalid(login))
     user = users.find_by_login(connection, login)
     if user is not None and student and user.student != student:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from service import accounts
 from service.accounts import Role
+from service.database import take_turns
 from service.tables import invitations, sessions, tokens, users
 
 LOGIN_CHARS = 254
@@ -65,6 +66,12 @@ def folded(login: str) -> str:
     return unicodedata.normalize("NFKC", login).casefold().strip()
 
 
+def is_login(text: str) -> bool:
+    """Whether somebody may have this login: printable, without spaces, not too long once folded."""
+    login = folded(text)
+    return 0 < len(login) <= LOGIN_CHARS and login.isprintable() and not any(map(str.isspace, login))
+
+
 def add(
     connection: sa.Connection,
     *,
@@ -78,6 +85,7 @@ def add(
     """Store a person, who has no password yet. `student`: the login if left out. Raises Taken."""
     login = folded(login)
     student = student or login
+    take_turns(connection, "users")
     if find_by_login(connection, login) is not None:
         raise Taken("login")
     if find_by_student(connection, student) is not None:
@@ -113,7 +121,7 @@ def find(connection: sa.Connection, user_id: str) -> User | None:
 
 
 def find_by_login(connection: sa.Connection, login: str) -> User | None:
-    return _one(connection, users.c.login == folded(login))
+    return None if "\0" in login else _one(connection, users.c.login == folded(login))
 
 
 def find_by_student(connection: sa.Connection, student: str) -> User | None:

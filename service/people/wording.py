@@ -11,6 +11,7 @@ GRADER_CHANGES_NOTHING = "Graders see everything of a class and change nothing. 
 SIGN_IN_WRONG = (
     "This login and password do not go together. Check both; a teacher can give you a link to set a new password."
 )
+SIGN_IN_BUSY = "Too many people sign in at this moment. Try again in a few seconds."
 SIGNED_OUT = "You are signed out."
 LINK_DEAD = (
     "This link does not work: it was used already, is too old, or a newer one was made. Ask whoever gave it to you "

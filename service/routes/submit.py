@@ -85,7 +85,7 @@ async def submit(
 ) -> Response:
     settings = service.settings
     posting = Posting(idempotency_key, submission_receipt, str(request.base_url))
-    async with service.pressure.place(settings, sender.token):
+    async with service.pressure.place(settings, sender.holder):
         form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
         storing = service.pressure.storing
         accepted = await to_thread.run_sync(accept, service, sender, unit, form, posting, limiter=storing)

@@ -284,3 +284,67 @@ def test_a_persons_roles_are_those_they_have_now(bench):
     assert account.within("other").sees_class and account.within("other").student is None
     assert account.within("third") is None
     assert not (account.sees_class or account.reads_all or account.names_students or account.changes_class)
+
+
+def test_sign_ins_that_all_threads_would_wait_for_are_put_off(bench, ada):
+    passwords = bench.service.passwords
+    for _ in range(10):
+        passwords._places.acquire()
+    _, answer = signed_in(bench, ada.login, PASSWORD)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    for _ in range(10):
+        passwords._places.release()
+    assert signed_in(bench, ada.login, PASSWORD)[1].status_code == 303
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("odd", ["a\0b", "\ud800", "a" * 300, "ﬃ" * 254, "'; --", "\u202e"])
+def test_no_login_is_too_odd_to_be_refused(bench, odd):
+    fields = form_of(browser := bench.browser(), "/sign-in")
+    sent = {**fields, "login": odd, "password": odd}
+    encoded = {name: value.encode("utf-8", "surrogatepass") for name, value in sent.items()}
+    assert browser.send("POST", "/sign-in", data=encoded).status_code == 403
+    boss = bench.browser("boss", admin=True)
+    answer = boss.send(
+        "POST", "/users", data={"csrf": boss.csrf, "do": "add", "login": encoded["login"], "student": encoded["login"]}
+    )
+    assert answer.status_code in (200, 422)
+
+
+def test_a_whole_network_counts_as_one_address():
+    assert sign_in._network("2001:db8:1:2:3::4") == sign_in._network("2001:db8:1:2::9")
+    assert sign_in._network("2001:db8:1:3::4") != sign_in._network("2001:db8:1:2::9")
+    assert sign_in._network("192.0.2.1") == "192.0.2.1" and sign_in._network("testclient") == "testclient"
+
+
+@pytest.mark.both_databases
+def test_nothing_names_a_person_who_was_erased(bench):
+    from service import students
+    from service.offerings import By
+    from service.people import mint
+
+    boss = bench.browser("boss", admin=True)
+    boss.post(
+        "/courses/default/people",
+        do="add",
+        login="lovelace@example.org",
+        name="Augusta King",
+        student="k-4711",
+        role="student",
+        section="S",
+    )
+    with database.writing(bench.engine) as connection:
+        user = users.find_by_login(connection, "lovelace@example.org")
+        account = accounts.find(connection, user.account, bench.clock())
+        mint.for_person(
+            connection, account, user.student, By(account, bench.clock()), label="Augusta's", expires_at=None
+        )
+    link_for(bench, user)
+    browser = bench.browser("lovelace@example.org")
+    browser.get("/me")
+    students.erase(bench.engine, bench.queue, "k-4711", who=None, wait_seconds=0, clock=bench.clock)
+    assert browser.get("/me").status_code == 303
+    from service.tables import metadata
+
+    held = str([bench.rows(table) for table in metadata.sorted_tables])
+    assert not any(name in held for name in ("lovelace", "Augusta", "k-4711"))
