@@ -35,6 +35,7 @@ MEMBERSHIPS = "https://purl.imsglobal.org/spec/lti-nrps/claim/namesroleservice"
 LEEWAY_SECONDS = 60  # that a platform's clock may differ from ours
 LIFE_SECONDS = 3600  # of a message, whatever it says of itself
 KEY_SET_SECONDS = 3600.0  # a platform's keys are taken to be the same for so long
+KEY_SET_MOST_SECONDS = 24 * 3600.0  # while it does not show them
 KEY_SET_PAUSE_SECONDS = 30.0  # between two looks for a key that was not there
 TOKEN_CHARS = 64 * 1024
 ID_CHARS = 255
@@ -255,11 +256,18 @@ class _Message(MessageLaunch[_Parameters, _OnePlatform, _OneLogin, _NoCookies]):
         age = self._now - at if at is not None else float("inf")
         there = known is not None and self._jwt["header"].get("kid") in _kids(known)
         if known is None or age > KEY_SET_SECONDS or (not there and age > KEY_SET_PAUSE_SECONDS):
-            fetched = speaking.fetch_json(self._requests_session, key_set_url)
-            if not _kids(fetched):
-                raise speaking.Away(wording.KEYS_AWAY)
-            known = self.fetched = fetched
+            try:
+                known = self.fetched = self._fetched(key_set_url)
+            except speaking.Away:
+                if known is None or not there or age > KEY_SET_MOST_SECONDS:
+                    raise
         return known  # type: ignore[return-value]  # its form was looked at
+
+    def _fetched(self, key_set_url: str) -> Mapping[str, Any]:
+        fetched = speaking.fetch_json(self._requests_session, key_set_url)
+        if not _kids(fetched):
+            raise speaking.Away(wording.KEYS_AWAY)
+        return dict(fetched)
 
 
 def _kids(key_set: object) -> set[str]:

@@ -45,7 +45,7 @@ class Named(Protocol):
 def person_of(connection: sa.Connection, platform: str, named: Named, course: str | None, by: By) -> User:
     """The person that the platform means, who is made if there is none. `course`: the one they come from, if it is
     connected."""
-    take_turns(connection, f"lti-people {platform}")
+    take_turns(connection, "lti-people")
     found = known(connection, platform, named.subject)
     if found is not None:
         if named.name and named.name != found.name:

@@ -90,10 +90,10 @@ def connect(connection: sa.Connection, launch: Launch, course: str, by: By) -> C
         "line_items_url": launch.line_items_url,
         "created_at": by.now,
     }
-    added = connection.execute(insert_or_ignore(connection, lti_contexts, row)).rowcount
+    connection.execute(insert_or_ignore(connection, lti_contexts, row))
     found = find_context(connection, launch)
     assert found is not None
-    if added:
+    if found.id == row["id"]:
         detail = {"platform": launch.platform.id, "deployment": launch.deployment, "context": launch.context}
         _note(connection, "lti_context.connect", found.id, by, course, detail=detail)
     return found

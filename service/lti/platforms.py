@@ -18,7 +18,7 @@ from service import audit
 from service.database import insert_or_ignore
 from service.lti import wording
 from service.offerings import By
-from service.tables import lti_deployments, lti_platforms
+from service.tables import lti_deployments, lti_people, lti_platforms, sessions
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -91,7 +91,8 @@ def register(connection: sa.Connection, platform: Platform, by: By) -> Platform 
     stored = _with_id(platform, secrets.token_hex(8), by.now)
     values = {name: getattr(stored, name) for name in _WRITTEN}
     row = {"id": stored.id, "created_at": by.now, **values}
-    if connection.execute(insert_or_ignore(connection, lti_platforms, row)).rowcount == 0:
+    added = insert_or_ignore(connection, lti_platforms, row).returning(lti_platforms.c.id)
+    if connection.execute(added).first() is None:  # on PostgreSQL, rowcount would not tell
         return None
     _note(connection, "lti_platform.register", stored.id, by, values)
     return stored
@@ -113,9 +114,13 @@ def change(connection: sa.Connection, platform: Platform, by: By) -> Platform | 
 
 
 def retire(connection: sa.Connection, platform_id: str, by: By, *, back: bool = False) -> None:
-    """Let nobody in through a platform any more, and send it nothing; `back` undoes that."""
+    """Let nobody in through a platform any more, whoever is in by it out, and send it nothing; `back` undoes that, but
+    for the sessions."""
     this = lti_platforms.update().where(lti_platforms.c.id == platform_id)
     connection.execute(this.values(retired_at=None if back else by.now))
+    if not back:
+        came = sa.select(lti_people.c.user).where(lti_people.c.platform == platform_id)
+        connection.execute(sessions.delete().where(sessions.c.user.in_(came)))
     _note(connection, "lti_platform.revive" if back else "lti_platform.retire", platform_id, by)
 
 

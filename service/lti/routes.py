@@ -169,6 +169,8 @@ def _settled(request: Request, service: Service, found: Launch, request_id: str)
         if context is None and found.role is not Role.TEACHER:
             raise Refused(wording.COURSE_NOT_CONNECTED, status=409)
         person = people.person_of(connection, found.platform.id, found, context.course if context else None, by)
+        if person.admin:  # or whoever runs the platform would be an administrator of ours
+            raise Refused(wording.ADMIN_SIGNS_IN, status=403)
         if not people.is_open(connection, person, by.now):
             raise Refused(wording.ACCOUNT_CLOSED, status=403)
         if context is not None:

@@ -32,6 +32,9 @@ NO_COOKIES = "Your browser keeps no cookies for pages inside other pages. Open t
 ROLE_UNKNOWN = (
     "Your role in this course has no view here. Ask the course staff to make you a student or a teacher of the course."
 )
+ADMIN_SIGNS_IN = (
+    "This is an administrator's account here, which no learning platform opens. Sign in with your password instead."
+)
 ACCOUNT_CLOSED = "Your account here was closed. Ask the course staff."
 TEACHERS_PICK = "Only teachers of a course pick what it offers. Ask the course staff."
 CHOOSE_UNIT = "Choose a unit."

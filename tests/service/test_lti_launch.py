@@ -23,6 +23,7 @@ from service.tables import (
     lti_links,
     lti_logins,
     lti_people,
+    lti_platforms,
     members,
     sessions,
     tokens,
@@ -99,6 +100,7 @@ def test_a_teachers_first_launch_connects_the_course_and_makes_a_teacher_of_it(b
     assert (member.course, member.role, member.source) == (course_of(bench).id, "teacher", "lti")
 
 
+@pytest.mark.both_databases
 def test_a_student_comes_in_as_a_member_and_is_shown_the_unit(bench, platform, connected, browsers):
     page = browsers().open(platform, "s-1", "attention")
     assert (page.status_code, path_of(page)) == (200, "/units/L0.0")
@@ -197,6 +199,7 @@ def listed(bench, login, role="student", source="csv", admin=False):
     return user
 
 
+@pytest.mark.both_databases
 def test_a_student_on_the_list_of_the_course_is_that_student(bench, platform, connected, browsers):
     ada = listed(bench, "Ada@Example.edu")
     browsers().open(platform, "s-1", "attention")
@@ -224,6 +227,16 @@ def test_a_name_under_which_somebody_submitted_is_not_given_to_a_newcomer(bench,
     browsers().open(platform, "s-1", "attention")
     [ada] = [row for row in bench.rows(users) if row.name == "Ada Student"]
     assert ada.student.startswith("lti-")
+
+
+def test_a_platform_opens_no_administrators_account(bench, platform, connected, browsers):
+    browsers().open(platform, "s-1", "attention")
+    with database.writing(bench.engine) as connection:
+        connection.execute(users.update().where(users.c.name == "Ada Student").values(admin=True))
+    held = len(bench.rows(sessions))
+    page = browsers().open(platform, "s-1", "attention")
+    assert (page.status_code, len(bench.rows(sessions))) == (403, held)
+    assert "Sign in with your password" in page.text
 
 
 def test_two_people_with_one_address_stay_two(bench, platform, connected, browsers):
@@ -287,6 +300,7 @@ def forged(platform, fields, *, headers=None, key=None, algorithm="RS256", **cla
     return {**fields, "id_token": token}
 
 
+@pytest.mark.both_databases
 def test_a_message_that_is_sent_again_is_refused(running, platform, connected, browsers):
     browser = browsers()
     _, fields = message_of(platform, browser)
@@ -419,6 +433,7 @@ def test_a_platform_that_is_retired_lets_nobody_in(bench, platform, connected, b
     with database.writing(bench.engine) as connection:
         platforms.retire(connection, platform.registered.id, By(None, bench.clock()))
     assert connected.get(platform.login_url("s-1", "attention")).status_code == 404
+    assert not bench.rows(sessions)  # who was in is out
 
 
 def test_a_platform_that_signs_with_a_new_key_is_believed_once_the_old_one_is_not_found(
@@ -438,6 +453,16 @@ def test_keys_that_are_out_of_reach_are_said_to_be(bench, running, platform, bro
         platforms.change(connection, Registered(id=platform.registered.id, **said), By(None, bench.clock()))
     answer = launched(browser, running, fields)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
+
+
+def test_keys_that_were_seen_do_while_the_platform_does_not_show_them(bench, platform, connected, browsers):
+    with database.writing(bench.engine) as connection:
+        seen_at = bench.clock() - messages.KEY_SET_SECONDS - 1
+        elsewhere = f"{platform.url}/nowhere"
+        connection.execute(lti_platforms.update().values(key_set_url=elsewhere, key_set_at=seen_at))
+    assert browsers().open(platform, "s-1", "attention").status_code == 200
+    platform.new_key()
+    assert browsers().open(platform, "s-1", "attention").status_code == 503
 
 
 # -- logins, cookies, frames -----------------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ def test_knocking_does_not_fill_the_database(bench):
         assert len(platforms.deployments(connection, found.id)) == platforms.MOST_WAITING
 
 
+@pytest.mark.both_databases
 def test_the_same_is_done_as_json_and_stands_in_the_audit_log(bench):
     headers = bench.auth("admin")
 
@@ -103,6 +104,7 @@ def test_the_same_is_done_as_json_and_stands_in_the_audit_log(bench):
     assert actions >= {"lti_platform.register", "lti_platform.update", "lti_platform.retire", "lti_deployment.allow"}
 
 
+@pytest.mark.both_databases
 def test_keys_are_replaced_on_the_page(bench):
     root = bench.browser("root", admin=True)
     before = {key["kid"] for key in bench.client.request("GET", "/lti/jwks").json()["keys"]}
@@ -217,6 +219,7 @@ def roles_of(bench):
     return {names[row.user]: row.role for row in bench.rows(members)}
 
 
+@pytest.mark.both_databases
 def test_the_members_of_the_platforms_course_are_read_on_the_page(bench, platform, connected):
     teacher = bench.browser("tim", default="teacher")
     answer = teacher.post(f"{connected}/members")
@@ -226,6 +229,7 @@ def test_the_members_of_the_platforms_course_are_read_on_the_page(bench, platfor
     assert {row.address for row in bench.rows(deliveries)} == {platform.line_item_url("attention")}
 
 
+@pytest.mark.both_databases
 def test_who_left_there_leaves_here_and_who_was_added_here_stays(bench, platform, connected):
     teacher = bench.browser("tim", default="teacher")
     bench.person("cleo", default="student")
@@ -274,11 +278,15 @@ def test_a_teacher_of_another_course_touches_nothing_of_this_one(bench, connecte
     assert bench.rows(lti_contexts)
 
 
+@pytest.mark.both_databases
 def test_a_course_is_disconnected_and_its_members_stay(bench, connected):
     teacher = bench.browser("tim", default="teacher")
+    teacher.post(f"{connected}/members")
+    assert bench.rows(deliveries)
     assert teacher.post(f"{connected}/disconnect").status_code == 303
     assert not bench.rows(lti_contexts)
     assert not bench.rows(lti_links)
+    assert not bench.rows(deliveries)
     assert "Tess" in roles_of(bench)
 
 
