@@ -1,4 +1,4 @@
-"""What the browser's tests build on: one Chromium, and a service that it can reach."""
+"""What the browser's tests build on: one Chromium, and a service with a class that has worked for an evening."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,11 @@ from playwright.sync_api import Browser, sync_playwright
 
 from grader.unit import Course
 from grader.units import DEFAULT_COURSE, load_course
-from service.worker import FakeGrading
+from tests.browser import evening
+from tests.browser.replay import replaying
 from tests.browser.screen import CHROMIUM, FLAGS
 from tests.browser.stage import Stage, staged
-from tests.service import samples
+from tests.browser.works import UNIT
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,8 @@ def real_course() -> Course:
 
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iterator[Stage]:
-    """Tests look at it and change nothing."""
-    grading = FakeGrading(samples.passes)
+    """A class after its evening; tests look at it and change nothing."""
+    grading = replaying(real_course.units[UNIT], evening.all_works())
     with staged(tmp_path_factory.mktemp("stage"), real_course, grading) as running:
+        evening.play(running)
         yield running
