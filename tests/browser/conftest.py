@@ -32,5 +32,6 @@ def stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iter
     """A class after its evening; tests look at it and change nothing."""
     grading = replaying(real_course.units[UNIT], evening.all_works())
     with staged(tmp_path_factory.mktemp("stage"), real_course, grading) as running:
+        evening.enrol(running)
         evening.play(running)
         yield running

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import httpx
 
+from service.accounts import Role
 from tests.browser.stage import EVENING_BEGINS_AT, Stage
 from tests.browser.works import UNIT, Work, mha_of, tests_of
 
+COURSE = "deep-27"
+TEACHER, GRADER, ADMIN = "grace", "hal", "ken"
 ROSTER = Path(__file__).parent / "roster.csv"
 EVENING_SECONDS = 5 * 3600.0
 GOOD = "correct_plain"
@@ -111,22 +114,33 @@ def roster() -> tuple[Person, ...]:
         return tuple(Person(**row) for row in csv.DictReader(stream))
 
 
-def play(stage: Stage, course: str = "default") -> None:
+def enrol(stage: Stage) -> None:
+    """A course with everybody of the roster, who teaches them, who grades, and who runs the service."""
+    stage.course_begins(COURSE, "Deep learning from scratch")
+    for person in roster():
+        stage.person(person.student, person.name, course=COURSE, section=person.section)
+    stage.person(TEACHER, "Grace Hopper", course=COURSE, role=Role.TEACHER)
+    stage.person(GRADER, "Hal Abelson", course=COURSE, role=Role.GRADER)
+    stage.person(ADMIN, "Ken Thompson", admin=True)
+
+
+def play(stage: Stage) -> None:
     """Send everything at its time, and wait for each report before the clock moves on."""
     people = roster()
     with stage.client() as client:
         for sent in evening():
             stage.clock.now = EVENING_BEGINS_AT + sent.seconds
-            send(client, course, people[sent.place].student, sent)
+            student = people[sent.place].student
+            stage.sent.setdefault(student, []).append(send(client, student, sent))
             stage.settled()
     stage.clock.now = EVENING_BEGINS_AT + EVENING_SECONDS
 
 
-def send(client: httpx.Client, course: str, student: str, sent: Sent) -> str:
+def send(client: httpx.Client, student: str, sent: Sent) -> str:
     """The id of the submission."""
     signature = f"{student}, attempt {sent.attempt}"
     files = [("mha", ("mha.py", mha_of(sent.work, signature)))]
     files += [("tests", (upload.name, upload.data)) for upload in tests_of(sent.work)]
-    answer = client.post(f"/v1/units/{UNIT}/submissions", files=files, data={"course": course, "student": student})
+    answer = client.post(f"/v1/units/{UNIT}/submissions", files=files, data={"course": COURSE, "student": student})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])

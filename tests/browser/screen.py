@@ -50,13 +50,20 @@ class Screen:
     page: Page
     complaints: list[str] = field(default_factory=list)
 
-    def open(self, path: str) -> None:
-        """Go to a path of the service, and wait until the page has settled."""
+    def open(self, path: str, status: int = 200) -> None:
+        """Go to a path of the service, and wait until the page has loaded."""
         answer = self.page.goto(self.base_url + path, wait_until="load")
-        assert answer is not None and answer.ok, f"{path}: {answer.status if answer else 'no answer'}"
+        assert answer is not None and answer.status == status, f"{path}: {answer.status if answer else 'no answer'}"
+        if status >= 400:
+            said = f"the server responded with a status of {status}"
+            self.complaints = [one for one in self.complaints if said not in one]
 
-    def faults(self) -> list[str]:
-        """What is wrong with the page as it stands: complaints, what axe finds, and a page wider than the window."""
+    def faults(self, look: Look | None = None) -> list[str]:
+        """What is wrong with the page, in this theme and width if one is given: what it complained of until now, what
+        axe finds, and that it is wider than its window."""
+        if look is not None:
+            self.page.emulate_media(color_scheme=look.theme)
+            self.page.set_viewport_size({"width": look.width, "height": look.height})
         found = list(self.complaints)
         found += [_violation(one) for one in AXE.run(self.page).response["violations"]]
         wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from playwright.sync_api import StorageState
 
 from grader.unit import Course
-from service import accounts, database, dbos_queue
+from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
 from service.database import writing
 from service.dependencies import Service
+from service.offerings import By, Offering
+from service.people import invitations, members, sessions, users
+from service.people.users import User
 from service.queue import FakeQueue
 from service.settings import Settings
 from service.worker import Grading, GradingWorker
@@ -50,6 +54,7 @@ class Stage:
         self.service = Service(self.settings, self.engine, self.queue, course, self.clock)
         self.app = create_app(self.service)
         self.url = ""
+        self.sent: dict[str, list[str]] = {}  # by student: the ids of what they sent
         self._worker = GradingWorker(
             self.settings, self.engine, course, grading, name="worker-1", stop=threading.Event(), clock=self.clock
         )
@@ -69,6 +74,49 @@ class Stage:
         """Asks the service as a script would."""
         headers = {"Authorization": f"Bearer {self.token(role, student)}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=PATIENCE_SECONDS)
+
+    def course_begins(self, course: str, title: str) -> None:
+        with writing(self.engine) as connection:
+            by = By(None, self.clock())
+            offerings.put(connection, Offering(course, title, "Europe/Berlin", by.now), by)
+
+    def person(
+        self,
+        login: str,
+        name: str = "",
+        *,
+        admin: bool = False,
+        course: str = "",
+        role: Role = Role.STUDENT,
+        section: str = "",
+    ) -> User:
+        """Somebody with an account, the same one for the same login, and this part in the course if one is named."""
+        by = By(None, self.clock())
+        with writing(self.engine) as connection:
+            user = users.find_by_login(connection, login)
+            user = user or users.add(connection, login=login, name=name or login.title(), now=by.now, admin=admin)
+            if course:
+                members.put(connection, course, user, role, section, members.Source.CSV, by)
+        return user
+
+    def signed_in(self, login: str) -> StorageState:
+        """What the browser of this person holds, who is signed in."""
+        with writing(self.engine) as connection:
+            user = users.find_by_login(connection, login)
+            assert user is not None, f"{login} has no account"
+            secret = sessions.begin(connection, user.id, self.clock(), "Chromium", "127.0.0.1")
+        cookie = {"name": sessions.NAME, "value": secret, "domain": "127.0.0.1", "path": "/"}
+        return {
+            "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
+            "origins": [],
+        }  # type: ignore[typeddict-item]
+
+    def invitation(self, login: str) -> str:
+        """The path of a link with which this person sets a password."""
+        with writing(self.engine) as connection:
+            user = users.find_by_login(connection, login)
+            assert user is not None, f"{login} has no account"
+            return invitations.link("", invitations.invite(connection, user.id, self.clock()))
 
     def settled(self) -> None:
         while True:

@@ -1,24 +1,47 @@
 """Every page, in both themes, wide and narrow, is one that a careful reader finds nothing wrong with."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser
 
-from tests.browser.screen import LOOKS, Look, screen
+from tests.browser.evening import ADMIN, COURSE, GRADER, TEACHER
+from tests.browser.screen import LOOKS, Screen, screen
 from tests.browser.stage import Stage
+from tests.browser.works import UNIT
 
 pytestmark = pytest.mark.browser
 
-UNIT = "L5.3"
 
-PAGES: Mapping[str, Callable[[Stage], str]] = {
-    "/": lambda stage: "/",
-    "/units/{unit}": lambda stage: f"/units/{UNIT}",
+@dataclass(frozen=True)
+class Visit:
+    """Where on the stage a page is to be seen, and by whom; '' by somebody who is not signed in."""
+
+    path: str | Callable[[Stage], str]
+    who: str = ""
+    status: int = 200
+
+    def on(self, stage: Stage) -> str:
+        return self.path if isinstance(self.path, str) else self.path(stage)
+
+
+PAGES: Mapping[str, tuple[Visit, ...]] = {
+    "/": (Visit("/"), Visit("/", TEACHER)),
+    "/units/{unit}": (Visit(f"/units/{UNIT}"), Visit(f"/units/{UNIT}?course={COURSE}", TEACHER)),
+    "/sign-in": (Visit("/sign-in"),),
+    "/set-password": (Visit(lambda stage: stage.invitation(GRADER)), Visit("/set-password?code=x", status=404)),
+    "/me": (Visit("/me", TEACHER),),
+    "/courses": (Visit("/courses", TEACHER), Visit("/courses", ADMIN), Visit("/courses", "ada01")),
+    "/courses/{course}": (Visit(f"/courses/{COURSE}", TEACHER), Visit(f"/courses/{COURSE}", "ada01")),
 }
-"""By route: where on the stage a page of it is to be seen."""
+VISITS = [(route, visit) for route, visits in PAGES.items() for visit in visits]
+EACH_VISIT = pytest.mark.parametrize(
+    ("route", "visit"), VISITS, ids=[f"{route} as {visit.who or 'nobody'}" for route, visit in VISITS]
+)
 
 
 def test_every_page_is_looked_at(stage: Stage) -> None:
@@ -34,17 +57,23 @@ def pages(routes: Iterable[Any]) -> Iterator[str]:
             yield route.path
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-@pytest.mark.parametrize("route", PAGES)
-def test_page_has_no_fault(route: str, look: Look, stage: Stage, chromium: Browser) -> None:
-    with screen(chromium, stage.url, look) as shown:
-        shown.open(PAGES[route](stage))
-        assert not shown.faults(), "\n".join(shown.faults())
+@EACH_VISIT
+def test_page_has_no_fault(route: str, visit: Visit, stage: Stage, chromium: Browser) -> None:
+    with visited(visit, stage, chromium) as shown:
+        faults = {str(look): found for look in LOOKS if (found := shown.faults(look))}
+    assert not faults, "\n".join(f"{look}: {fault}" for look, found in faults.items() for fault in found)
 
 
-@pytest.mark.parametrize("route", PAGES)
-def test_page_can_be_used_by_keyboard(route: str, stage: Stage, chromium: Browser) -> None:
-    with screen(chromium, stage.url) as shown:
-        shown.open(PAGES[route](stage))
-        links = shown.page.locator("a[href]:visible, button:visible, input:visible, select:visible, summary:visible")
-        assert len(shown.reached_by_tab()) >= links.count()
+@EACH_VISIT
+def test_page_can_be_used_by_keyboard(route: str, visit: Visit, stage: Stage, chromium: Browser) -> None:
+    with visited(visit, stage, chromium) as shown:
+        reached = shown.reached_by_tab()
+        usable = shown.page.locator("a[href]:visible, button:visible, input:visible, select:visible, summary:visible")
+        assert len(reached) >= usable.count()
+
+
+@contextmanager
+def visited(visit: Visit, stage: Stage, chromium: Browser) -> Iterator[Screen]:
+    with screen(chromium, stage.url, state=stage.signed_in(visit.who) if visit.who else None) as shown:
+        shown.open(visit.on(stage), visit.status)
+        yield shown
