@@ -66,9 +66,7 @@ class Screen:
             self.page.set_viewport_size({"width": look.width, "height": look.height})
         found = list(self.complaints)
         found += [_violation(one) for one in AXE.run(self.page).response["violations"]]
-        wide = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            found.append(f"the page is {wide} px wider than its window")
+        found += [f"wider than its window: {one}" for one in self.page.evaluate(STICKING_OUT)]
         return found
 
     def reached_by_tab(self, most: int = 400) -> list[str]:
@@ -85,6 +83,16 @@ class Screen:
         return seen
 
 
+STICKING_OUT = """() => {
+    const root = document.documentElement;
+    if (root.scrollWidth <= root.clientWidth) return [];
+    const scrolls = (node) => node && (getComputedStyle(node).overflowX !== 'visible' || scrolls(node.parentElement));
+    const out = [...document.body.querySelectorAll('*')].filter(
+        (node) => node.getBoundingClientRect().right > root.clientWidth + 0.5 && !scrolls(node.parentElement)
+    );
+    const said = out.map((node) => `${node.tagName} ${node.className} ${node.id}: ${node.textContent.trim().slice(0, 60)}`);
+    return [`by ${root.scrollWidth - root.clientWidth} px`, ...said.slice(0, 5)];
+}"""
 FOCUSED = """() => {
     const at = document.activeElement;
     if (!at || at === document.body) return null;

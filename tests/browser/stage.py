@@ -18,6 +18,9 @@ from service.accounts import Role
 from service.app import create_app
 from service.database import writing
 from service.dependencies import Service
+from service.lti import platforms, tickets
+from service.lti.messages import Kind, Launch
+from service.lti.platforms import Platform
 from service.offerings import By, Offering
 from service.people import invitations, members, sessions, users
 from service.people.users import User
@@ -28,6 +31,16 @@ from tests.service.live import PATIENCE_SECONDS, live
 
 EVENING_BEGINS_AT = 1_800_032_400.0  # a Friday, 17:00 UTC
 LOOK_SECONDS = 0.02
+LMS = Platform(
+    id="",
+    name="Campus",
+    issuer="https://lms.example",
+    client_id="autograder",
+    auth_login_url="https://lms.example/auth",
+    auth_token_url="https://lms.example/token",
+    key_set_url="https://lms.example/keys",
+    frame_origin="https://lms.example",
+)
 
 
 class Clock:
@@ -117,6 +130,25 @@ class Stage:
             user = users.find_by_login(connection, login)
             assert user is not None, f"{login} has no account"
             return invitations.link("", invitations.invite(connection, user.id, self.clock()))
+
+    def platform(self) -> Platform:
+        """A learning platform that nobody runs, registered here."""
+        with writing(self.engine) as connection:
+            by = By(None, self.clock())
+            found = platforms.find_by_client(connection, LMS.issuer, LMS.client_id)
+            found = found or platforms.register(connection, LMS, by)
+        assert found is not None
+        return found
+
+    def waiting_launch(self, login: str) -> str:
+        """The ticket of a launch that waits for this person to choose a course."""
+        launch = Launch(
+            self.platform(), "1", Kind.RESOURCE, "subject", Role.TEACHER, self.url, context="c1", resource_link="r1"
+        )
+        with writing(self.engine) as connection:
+            user = users.find_by_login(connection, login)
+            assert user is not None, f"{login} has no account"
+            return tickets.keep(connection, user.id, launch, self.clock())
 
     def settled(self) -> None:
         while True:
