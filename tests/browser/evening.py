@@ -1,5 +1,9 @@
 """A course of 30 and a clock go in; an evening of submissions comes out, student by student, as it would have been.
 
+    python -m tests.browser.evening
+
+shows it: a service on this machine, and links with which a teacher, a grader, an administrator and a student come in.
+
 Each student has a story: the pieces of work sent one after the other. Two things are misunderstood by many, in code and
 tests alike: the scale of the scores, and where a mask per sequence belongs.
 """
@@ -9,11 +13,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 
+from grader.units import DEFAULT_COURSE, load_course
 from service.accounts import Role
-from tests.browser.stage import EVENING_BEGINS_AT, Stage
+from tests.browser.replay import replaying
+from tests.browser.stage import EVENING_BEGINS_AT, Stage, staged
 from tests.browser.works import UNIT, Work, mha_of, tests_of
 
 COURSE = "deep-27"
@@ -92,6 +99,11 @@ def evening() -> list[Sent]:
     return sorted(sent, key=lambda one: one.seconds)
 
 
+def who_sent(work: Work) -> str:
+    """A student whose last submission this is."""
+    return roster()[next(place for place, story in enumerate(stories()) if story and story[-1] == work)].student
+
+
 def all_works() -> list[Work]:
     """What is sent at all, each once, in a steady order."""
     return sorted({work for _, story in STORIES for work in story}, key=lambda work: work.name)
@@ -132,7 +144,7 @@ def play(stage: Stage) -> None:
         for sent in evening():
             stage.clock.now = EVENING_BEGINS_AT + sent.seconds
             student = people[sent.place].student
-            stage.sent.setdefault(student, []).append(send(client, student, sent))
+            stage.sent[student] = send(client, student, sent)
             stage.settled()
     stage.clock.now = EVENING_BEGINS_AT + EVENING_SECONDS
 
@@ -148,3 +160,20 @@ def send(client: httpx.Client, student: str, sent: Sent) -> str:
     answer = client.post(f"/v1/units/{UNIT}/submissions", files=files, data=fields)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])
+
+
+def watch(folder: Path) -> None:
+    """Serve the class until Enter is pressed, its evening played within a minute or two."""
+    course = load_course(DEFAULT_COURSE)
+    with staged(folder, course, replaying(course.units[UNIT], all_works())) as stage:
+        enrol(stage)
+        for login in (TEACHER, GRADER, ADMIN, roster()[0].student):
+            print(f"{login}: {stage.url}{stage.invitation(login)}", flush=True)
+        play(stage)
+        stage.clock.runs()
+        input("The evening is over; Enter ends the service. ")
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        watch(Path(folder))

@@ -5,6 +5,7 @@ what was enqueued.
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,13 +45,17 @@ LMS = Platform(
 
 
 class Clock:
-    """UTC seconds that move when told to."""
+    """UTC seconds that move when told to, or by themselves once it `runs`."""
 
     def __init__(self) -> None:
         self.now = EVENING_BEGINS_AT
+        self._ran_from: float | None = None
 
     def __call__(self) -> float:
-        return self.now
+        return self.now if self._ran_from is None else self.now + time.monotonic() - self._ran_from
+
+    def runs(self) -> None:
+        self._ran_from = time.monotonic()
 
 
 class Stage:
@@ -67,7 +72,7 @@ class Stage:
         self.service = Service(self.settings, self.engine, self.queue, course, self.clock)
         self.app = create_app(self.service)
         self.url = ""
-        self.sent: dict[str, list[str]] = {}  # by student: the ids of what they sent
+        self.sent: dict[str, str] = {}  # by student: what they sent last
         self._worker = GradingWorker(
             self.settings, self.engine, course, grading, name="worker-1", stop=threading.Event(), clock=self.clock
         )

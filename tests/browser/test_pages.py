@@ -9,10 +9,10 @@ import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser
 
-from tests.browser.evening import ADMIN, COURSE, GRADER, TEACHER
+from tests.browser.evening import ADMIN, COURSE, GOOD, GRADER, SCALE, TEACHER, who_sent
 from tests.browser.screen import LOOKS, Screen, screen
 from tests.browser.stage import Stage
-from tests.browser.works import UNIT
+from tests.browser.works import UNIT, Work
 
 pytestmark = pytest.mark.browser
 
@@ -29,6 +29,15 @@ class Visit:
         return self.path if isinstance(self.path, str) else self.path(stage)
 
 
+CLASS = f"/courses/{COURSE}/class"
+PASSED, MISTAKEN = Work(GOOD, GOOD), Work(*SCALE)
+LOOPS, RAISES = Work("endless_loop_in_attend", "suite_fixtures"), Work("raises_in_init", "suite_without_tests")
+
+
+def submission(work: Work, more: str = "") -> Callable[[Stage], str]:
+    return lambda stage: f"/submissions/{stage.sent[who_sent(work)]}{more}"
+
+
 PAGES: Mapping[str, tuple[Visit, ...]] = {
     "/": (Visit("/"), Visit("/", TEACHER)),
     "/units/{unit}": (Visit(f"/units/{UNIT}"), Visit(f"/units/{UNIT}?course={COURSE}", TEACHER)),
@@ -36,6 +45,27 @@ PAGES: Mapping[str, tuple[Visit, ...]] = {
     "/set-password": (Visit(lambda stage: stage.invitation(GRADER)), Visit("/set-password?code=x", status=404)),
     "/me": (Visit("/me", TEACHER),),
     "/courses": (Visit("/courses", TEACHER), Visit("/courses", ADMIN), Visit("/courses", "ada01")),
+    "/courses/{course}/class": (Visit(CLASS, TEACHER), Visit(CLASS, GRADER)),
+    "/courses/{course}/class/{unit}": (Visit(f"{CLASS}/{UNIT}", TEACHER), Visit(f"{CLASS}/{UNIT}", GRADER)),
+    "/courses/{course}/class/{unit}/tests": (Visit(f"{CLASS}/{UNIT}/tests", TEACHER),),
+    "/courses/{course}/class/{unit}/mutants": (Visit(f"{CLASS}/{UNIT}/mutants", TEACHER),),
+    "/courses/{course}/class/{unit}/misconceptions": (Visit(f"{CLASS}/{UNIT}/misconceptions", TEACHER),),
+    "/courses/{course}/class/{unit}/students": (Visit(f"{CLASS}/{UNIT}/students", TEACHER),),
+    "/courses/{course}/class/{unit}/students/{student:path}": (
+        Visit(f"{CLASS}/{UNIT}/students/{who_sent(MISTAKEN)}", TEACHER),
+        Visit(f"{CLASS}/{UNIT}/students/{who_sent(MISTAKEN)}", who_sent(MISTAKEN)),
+    ),
+    "/submissions/{submission_id}": (
+        Visit(submission(MISTAKEN), TEACHER),
+        Visit(submission(MISTAKEN), who_sent(MISTAKEN)),
+        Visit(submission(PASSED), TEACHER),
+        Visit(submission(LOOPS), TEACHER),
+        Visit(submission(RAISES), TEACHER),
+    ),
+    "/submissions/{submission_id}/mutants": (
+        Visit(submission(MISTAKEN, "/mutants"), TEACHER),
+        Visit(submission(MISTAKEN, "/mutants"), who_sent(MISTAKEN)),
+    ),
     "/courses/{course}/deliveries": (Visit(f"/courses/{COURSE}/deliveries", TEACHER),),
     "/lti/login": (Visit("/lti/login", status=400),),
     "/lti/setup/{ticket}": (Visit(lambda stage: f"/lti/setup/{stage.waiting_launch(TEACHER)}", TEACHER),),
@@ -72,8 +102,12 @@ def test_page_has_no_fault(route: str, visit: Visit, stage: Stage, chromium: Bro
 def test_page_can_be_used_by_keyboard(route: str, visit: Visit, stage: Stage, chromium: Browser) -> None:
     with visited(visit, stage, chromium) as shown:
         reached = shown.reached_by_tab()
-        usable = shown.page.locator("a[href]:visible, button:visible, input:visible, select:visible, summary:visible")
-        assert len(reached) >= usable.count()
+        assert len(reached) >= shown.page.evaluate(USABLE)
+
+
+USABLE = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
+    (node) => node.type !== 'hidden' && node.checkVisibility() && !node.disabled
+).length"""
 
 
 @contextmanager
