@@ -112,7 +112,8 @@ FOCUSED = """() => {
     const style = getComputedStyle(at);
     const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
     const name = (at.getAttribute('aria-label') || at.innerText || at.getAttribute('name') || at.tagName);
-    return { name: name.trim().slice(0, 80), visible: outlined || at.shadowRoot !== null || style.boxShadow !== 'none' };
+    const visible = outlined || at.shadowRoot !== null || style.boxShadow !== 'none';
+    return { name: name.trim().slice(0, 80), visible };
 }"""
 
 
