@@ -34,4 +34,5 @@ def stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iter
     with staged(tmp_path_factory.mktemp("stage"), real_course, grading) as running:
         evening.enrol(running)
         evening.play(running)
+        evening.try_again(running)
         yield running

@@ -149,6 +149,16 @@ def play(stage: Stage) -> None:
     stage.clock.now = EVENING_BEGINS_AT + EVENING_SECONDS
 
 
+def try_again(stage: Stage) -> None:
+    """Have the latest submission of each student graded for trial."""
+    body = {"course": COURSE, "unit": UNIT, "which": "latest", "reason": "A mutant was changed."}
+    with stage.client(Role.ADMIN) as client:
+        answer = client.post("/v1/regrades", json=body)
+    assert answer.status_code == 202, answer.text
+    stage.trial = str(answer.json()["id"])
+    stage.settled()
+
+
 def send(client: httpx.Client, student: str, sent: Sent) -> str:
     """The id of the submission."""
     signature = f"{student}, attempt {sent.attempt}"

@@ -1,23 +1,23 @@
 """A course and a grading go in; a service comes out that answers on a real socket and grades what it is sent.
 
-Web and worker are the product's own, on an SQLite file; between them, instead of the job engine, a thread hands over
-what was enqueued.
+Web and worker are the product's own, on an SQLite file; between them, instead of the job engine, stands a belt.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import sqlalchemy as sa
 from playwright.sync_api import StorageState
 
 from grader.unit import Course
 from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
-from service.database import writing
+from service.database import reading, writing
 from service.dependencies import Service
 from service.lti import platforms, tickets
 from service.lti.messages import Kind, Launch
@@ -25,8 +25,10 @@ from service.lti.platforms import Platform
 from service.offerings import By, Offering
 from service.people import invitations, members, sessions, users
 from service.people.users import User
-from service.queue import FakeQueue
+from service.queue import FakeQueue, Handler
+from service.regrading import trials
 from service.settings import Settings
+from service.tables import runs
 from service.worker import Grading, GradingWorker
 from tests.service.live import PATIENCE_SECONDS, live
 
@@ -58,26 +60,57 @@ class Clock:
         self._ran_from = time.monotonic()
 
 
+class Belt(FakeQueue):
+    """Queue and engine in one: a thread hands over what was enqueued, in that order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._over = threading.Event()
+        self._thread = threading.Thread(name="belt")
+
+    def start(self, handler: Handler) -> None:
+        def hand_over() -> None:
+            while not self._over.wait(LOOK_SECONDS):
+                while self.submitted and not self._over.is_set():
+                    handler(self.submitted.pop(0))
+
+        self._thread = threading.Thread(target=hand_over, name="belt")
+        self._thread.start()
+
+    def known(self) -> Mapping[str, str | None]:
+        return dict.fromkeys(self.submitted)
+
+    def deliver_again(self, runs: Mapping[str, int]) -> None:
+        self.submitted += [run_id for run_id in runs if run_id not in self.submitted]
+
+    def forget_ended(self, before: float) -> int:
+        return 0
+
+    def stop(self, grace_seconds: float) -> None:
+        self._over.set()
+        self._thread.join(grace_seconds)
+
+
 class Stage:
     """`url` is where it answers; `settled` waits until everything sent is graded."""
 
     def __init__(self, folder: Path, course: Course, grading: Grading, **settings: object) -> None:
-        self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
+        self.settings = Settings(data=folder, course=folder / "course", slots=1, **settings)  # type: ignore[arg-type]
         database.migrate(self.settings)
         dbos_queue.migrate(self.settings.url)
         self.engine = database.open_engine(self.settings.url)
         self.course = course
         self.clock = Clock()
-        self.queue = FakeQueue()
+        self.queue = Belt()
         self.service = Service(self.settings, self.engine, self.queue, course, self.clock)
         self.app = create_app(self.service)
         self.url = ""
+        self.trial = ""  # the id of a regrade that nobody has decided on
         self.sent: dict[str, str] = {}  # by student: what they sent last
-        self._worker = GradingWorker(
-            self.settings, self.engine, course, grading, name="worker-1", stop=threading.Event(), clock=self.clock
-        )
         self._over = threading.Event()
-        self._busy = threading.Lock()
+        self._worker = GradingWorker(
+            self.settings, self.engine, course, grading, name="worker-1", stop=self._over, clock=self.clock
+        )
         self._tokens: dict[tuple[Role, str | None], str] = {}
 
     def token(self, role: Role, student: str | None = None) -> str:
@@ -156,22 +189,22 @@ class Stage:
             return tickets.keep(connection, user.id, launch, self.clock())
 
     def settled(self) -> None:
-        while True:
-            with self._busy:
-                if not self.queue.submitted:
+        """Wait until every run has ended, and nothing waits for one."""
+        waiting = sa.select(runs.c.id).where(runs.c.status.in_(["queued", "running"]))
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < give_up_at:
+            with reading(self.engine) as connection:
+                if connection.execute(waiting.limit(1)).first() is None and not trials.waits(connection):
                     return
-            self._over.wait(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
+        raise TimeoutError("runs did not end")
 
     def grade(self) -> None:
-        """Hand over what is enqueued until the stage closes."""
-        while not self._over.wait(LOOK_SECONDS):
-            with self._busy:
-                while self.queue.submitted:
-                    self._worker.grade_run(self.queue.submitted.pop(0))
+        """Grade until the stage closes."""
+        self._worker.run(self.queue)
 
     def close(self) -> None:
         self._over.set()
-        self.engine.dispose()
 
 
 @contextmanager
@@ -186,3 +219,4 @@ def staged(folder: Path, course: Course, grading: Grading, **settings: object) -
         finally:
             stage.close()
             thread.join(PATIENCE_SECONDS)
+            stage.engine.dispose()

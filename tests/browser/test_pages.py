@@ -73,6 +73,11 @@ PAGES: Mapping[str, tuple[Visit, ...]] = {
     ),
     "/courses/{course}/people/import": (Visit(f"/courses/{COURSE}/people/import", TEACHER),),
     "/courses/{course}/platforms": (Visit(f"/courses/{COURSE}/platforms", TEACHER),),
+    "/courses/{course}/regrades": (Visit(f"/courses/{COURSE}/regrades", TEACHER),),
+    "/courses/{course}/regrades/{regrade_id}": (
+        Visit(lambda stage: f"/courses/{COURSE}/regrades/{stage.trial}?moved=false", TEACHER),
+    ),
+    "/courses/{course}/units/{unit}/by-hand": (Visit(f"/courses/{COURSE}/units/{UNIT}/by-hand", TEACHER),),
     "/courses/{course}/settings": (Visit(f"/courses/{COURSE}/settings", TEACHER),),
     "/courses/{course}/tokens": (Visit(f"/courses/{COURSE}/tokens", TEACHER),),
     "/courses/{course}/audit": (Visit(f"/courses/{COURSE}/audit", TEACHER),),
