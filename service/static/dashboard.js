@@ -105,7 +105,7 @@
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (event.key === "Escape" && typing && event.target.type === "search") event.target.blur();
     if (event.key !== "/" || typing || event.ctrlKey || event.altKey || event.metaKey) return;
-    const box = document.querySelector("main input[type=search], main form.filters input");
+    const box = document.querySelector("main input[type=search]") ?? document.querySelector("main form.filters input");
     if (box) {
       event.preventDefault();
       box.focus();
