@@ -1,22 +1,24 @@
-"""A class of 2,000 with 50,000 submissions is written into a new database; what each question of a teacher costs comes
-out. `python -m bench.classroom [--students N] [--submissions N]`
+"""A class of 2,000 with 50,000 submissions is written into a new database; what every question of a teacher and every
+page costs comes out. `python -m bench.classroom [--students N] [--submissions N]`
 
 The rows are those that runs leave, without files: no question reads those. Reports are short, as no question reads
 them either. Every student is somewhere on the way from nothing to a pass, so that no answer is trivial.
 """
 
 import argparse
+import asyncio
 import json
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import httpx
 import sqlalchemy as sa
 
 from bench.table import table
@@ -24,12 +26,16 @@ from grader.report import MutantStatus, Outcome, Verdict
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
 from service import database
+from service.app import create_app
 from service.classroom import course_tests, keys, misconceptions, mutants, overview, progress, selection, students
 from service.classroom.facts import CAUGHT, MUTANTS, TESTS, Layout
 from service.classroom.selection import Selection
 from service.classroom.students import Narrowed, Sort
+from service.dependencies import Service
 from service.offerings import Offering
+from service.people import sessions
 from service.places import Paces
+from service.queue import FakeQueue
 from service.settings import Settings
 from service.tables import facts, layouts, members, rejections, results, runs, submissions, tokens, users
 
@@ -59,10 +65,19 @@ def main() -> None:
             f"{said.students} students, {said.submissions} submissions, filled in {time.perf_counter() - began:.0f} s"
         )
         took = {name: costs(engine, question) for name, question in questions(unit).items()}
+        shown = asyncio.run(pages(settings, engine))
         engine.dispose()
+    print(told("A question, from the database to what is told", took))
+    print(told("A page, from the request to its last byte", shown))
+    figures = {f"{name} ms": cost.wall for name, cost in took.items()} | {
+        f"{name} page ms": cost.wall for name, cost in shown.items()
+    }
+    print(json.dumps({name.replace(" ", "_"): round(1e3 * seconds, 1) for name, seconds in figures.items()}))
+
+
+def told(title: str, took: Mapping[str, "Costs"]) -> str:
     rows = [[name, *(f"{1e3 * seconds:.1f}" for seconds in (c.wall, c.worst, c.cpu))] for name, c in took.items()]
-    print(table("A question, from the database to what is told", ["", "p50 ms", "worst ms", "CPU ms"], rows))
-    print(json.dumps({name.replace(" ", "_") + "_ms": round(1e3 * c.wall, 1) for name, c in took.items()}))
+    return table(title, ["", "p50 ms", "worst ms", "CPU ms"], rows)
 
 
 Question = Callable[[sa.Connection], object]
@@ -118,6 +133,47 @@ def costs(engine: sa.Engine, question: Question) -> Costs:
             wall.append(time.perf_counter() - began)
             cpu.append(time.process_time() - worked)
     return Costs(median(wall[1:]), max(wall[1:]), median(cpu[1:]))
+
+
+async def pages(settings: Settings, engine: sa.Engine) -> dict[str, Costs]:
+    """What the pages about a class cost an administrator who is signed in."""
+    course = load_course(DEFAULT_COURSE)
+    service = Service(settings, engine, FakeQueue(), course, clock=lambda: BEGAN + WEEK_SECONDS)
+    with database.writing(engine) as connection:
+        said = {"id": "head", "created_at": BEGAN}
+        connection.execute(
+            tokens.insert().values(**said, digest="head", role="person", label="", user="head", courses=None)
+        )
+        connection.execute(
+            users.insert().values(**said, account="head", login="head", name="Head", student="head", admin=True)
+        )
+        cookie = sessions.begin(connection, "head", service.clock())
+    found: dict[str, Costs] = {}
+    transport = httpx.ASGITransport(create_app(service))
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://bench.example", cookies={sessions.NAME: cookie}
+    ) as client:
+        for name, path in PAGES.items():
+            wall, cpu = [], []
+            for _ in range(ROUNDS + 1):
+                began, worked = time.perf_counter(), time.process_time()
+                answer = await client.get(f"/courses/{COURSE}/class{path}")
+                wall.append(time.perf_counter() - began)
+                cpu.append(time.process_time() - worked)
+                answer.raise_for_status()
+            found[name] = Costs(median(wall[1:]), max(wall[1:]), median(cpu[1:]))
+    return found
+
+
+PAGES = {
+    "units": "",
+    "overview": "/L5.3",
+    "tests": "/L5.3/tests",
+    "mutants": "/L5.3/mutants",
+    "misconceptions": "/L5.3/misconceptions",
+    "students": "/L5.3/students",
+    "a student": "/L5.3/students/student-0001",
+}
 
 
 def fill(engine: sa.Engine, unit: Unit, students: int, count: int, seed: int = 1) -> None:

@@ -89,7 +89,9 @@ class Faults:
         for test in unit.course_tests:
             for mid in test.catches:
                 caught[mid] |= self._bits[test.name]
-        self._caught = [(mutant.id, mutant.tier == PITFALLS, caught[mutant.id]) for mutant in unit.mutants]
+        self._faults: dict[int, tuple[bool, str]] = {}  # by the tests that catch it; whether it is a pitfall, its id
+        for mutant in sorted(unit.mutants, key=lambda mutant: mutant.tier != PITFALLS):
+            self._faults.setdefault(caught[mutant.id], (mutant.tier == PITFALLS, mutant.id))
         self._known: dict[tuple[str, str], str | None] = {}
 
     def of_code(self, latest: Latest, layouts: Mapping[str, Layout]) -> str | None:
@@ -103,8 +105,8 @@ class Faults:
         """The fault that makes exactly these course tests fail, or nearly these."""
         seen = sum(self._bits.get(name, 0) for name in failing)
         alike = [
-            ((seen & caught).bit_count() / (seen | caught).bit_count(), pitfall, mid)
-            for mid, pitfall, caught in self._caught
+            ((seen & caught).bit_count() / (seen | caught).bit_count(), *fault)
+            for caught, fault in self._faults.items()
             if seen & caught
         ]
         likeness, _, mid = max(alike, key=lambda each: each[:2], default=(0.0, False, ""))
