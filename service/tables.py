@@ -492,8 +492,12 @@ deliveries = Table(
     Column("changed_at", Double, nullable=False),
 )
 Index("ix_ag_deliveries_student", deliveries.c.course, deliveries.c.unit, deliveries.c.student)
-Index("ix_ag_deliveries_due", deliveries.c.state, deliveries.c.due_at)
-Index("ix_ag_deliveries_changed", deliveries.c.changed_at, deliveries.c.id)
+Index(
+    "ix_ag_deliveries_due",
+    *(deliveries.c[name] for name in ("state", "channel", "target", "due_at", "id")),
+)
+Index("ix_ag_deliveries_changed", deliveries.c.course, deliveries.c.changed_at, deliveries.c.id)
+Index("ix_ag_deliveries_state", *(deliveries.c[name] for name in ("course", "state", "changed_at", "id")))
 Index("ix_ag_deliveries_submission", deliveries.c.submission)
 
 targets = Table(

@@ -7,7 +7,7 @@ grows, in whole seconds, as some platforms compare no finer. (docs/decisions/020
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -120,7 +120,7 @@ def claim(
     if not _hold(connection, target, holder, now, lease_seconds):
         return Step(None, more=False)
     query = (
-        sa.select(deliveries)
+        sa.select(deliveries.c.id)
         .where(
             deliveries.c.channel == target.channel.value,
             deliveries.c.target == target.name,
@@ -130,9 +130,10 @@ def claim(
         .order_by(deliveries.c.due_at, deliveries.c.id)
         .limit(AT_A_TIME)
     )
-    found = [_delivery(row) for row in connection.execute(query)]
-    for delivery in found:
-        claimed = _message(connection, delivery, telling, now)
+    found = connection.execute(query).scalars().all()
+    for delivery_id in found:
+        delivery = find(connection, delivery_id)
+        claimed = _message(connection, delivery, telling, now) if delivery is not None else None
         if claimed is not None:
             return Step(claimed, more=True)
     return Step(None, more=len(found) == AT_A_TIME)
@@ -162,16 +163,12 @@ def _message(connection: sa.Connection, delivery: Delivery, telling: Telling, no
             return None
         stamp = max(now, delivery.stamped_at + LEAST_STEP_SECONDS)
         message = telling.stamped(content, delivery.known, stamp)
-        _update(
-            connection,
-            delivery,
-            message=json.dumps(dict(message)),
-            message_revision=delivery.revision,
-            stamped_at=stamp,
+        delivery = replace(
+            delivery, message=json.dumps(dict(message)), message_revision=delivery.revision, stamped_at=stamp
         )
-    _update(connection, delivery, attempts=deliveries.c.attempts + 1)
-    row = connection.execute(sa.select(deliveries).where(deliveries.c.id == delivery.id)).one()
-    return Claimed(_delivery(row), message, again)
+    written = {name: getattr(delivery, name) for name in ("message", "message_revision", "stamped_at")}
+    _update(connection, delivery, **written, attempts=deliveries.c.attempts + 1)
+    return Claimed(delivery, message, again)
 
 
 def settle(connection: sa.Connection, claimed: Claimed, outcome: Outcome, now: float, chance: float) -> State | None:

@@ -40,8 +40,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_ag_deliveries")),
     )
     op.create_index("ix_ag_deliveries_student", "ag_deliveries", ["course", "unit", "student"])
-    op.create_index("ix_ag_deliveries_due", "ag_deliveries", ["state", "due_at"])
-    op.create_index("ix_ag_deliveries_changed", "ag_deliveries", ["changed_at", "id"])
+    op.create_index("ix_ag_deliveries_due", "ag_deliveries", ["state", "channel", "target", "due_at", "id"])
+    op.create_index("ix_ag_deliveries_changed", "ag_deliveries", ["course", "changed_at", "id"])
+    op.create_index("ix_ag_deliveries_state", "ag_deliveries", ["course", "state", "changed_at", "id"])
     op.create_index("ix_ag_deliveries_submission", "ag_deliveries", ["submission"])
 
     op.create_table(
@@ -59,6 +60,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("ag_targets")
     op.drop_index("ix_ag_deliveries_submission", "ag_deliveries")
+    op.drop_index("ix_ag_deliveries_state", "ag_deliveries")
     op.drop_index("ix_ag_deliveries_changed", "ag_deliveries")
     op.drop_index("ix_ag_deliveries_due", "ag_deliveries")
     op.drop_index("ix_ag_deliveries_student", "ag_deliveries")
