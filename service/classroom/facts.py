@@ -178,7 +178,8 @@ def keep(connection: sa.Connection, run_id: str, report: Report) -> None:
     of = connection.execute(query).one()
     row = {name: getattr(of, name) for name in _COPIED}
     row |= {"run": run_id, "submission": of.id, "counts": of.run == run_id, **row_of(report)}
-    if connection.execute(insert_or_ignore(connection, facts, row)).rowcount == 0:
+    added = insert_or_ignore(connection, facts, row).returning(facts.c.run)
+    if connection.execute(added).first() is None:  # on PostgreSQL, rowcount would not tell
         return
     rejecting = [
         {
