@@ -2,7 +2,9 @@
 comes out, so that whoever sends knows whether to send again.
 """
 
+import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -11,15 +13,19 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pylti1p3.grade import Grade
+from pylti1p3.lineitem import LineItem
 
 from service.lti import wording
-from service.lti.speaking import Away, Speaker
+from service.lti.speaking import Away, Speaker, checked, speaking
 
 SCORE = "https://purl.imsglobal.org/spec/lti-ags/scope/score"
 LINE_ITEM = "https://purl.imsglobal.org/spec/lti-ags/scope/lineitem"
+LINE_ITEM_TYPE = "application/vnd.ims.lis.v2.lineitem+json"
 SCORE_TYPE = "application/vnd.ims.lis.v1.score+json"
 CANVAS_SUBMISSION = "https://canvas.instructure.com/lti/submission"
 COMMENT_CHARS = 2000
+POINTS = 100.0  # of the grade columns we ask for; a score is scaled to any
+URL_CHARS = 2000
 OF_ALL = (401, 429, 502, 503, 504)  # answers that any other score would get as well
 
 
@@ -122,6 +128,20 @@ def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Ou
         wait = wait_asked_for(answer.headers.get("Retry-After", ""), datetime.now(UTC))
         return Outcome(Kind.LATER, status, message, wait, of_all=status in OF_ALL)
     return Outcome(Kind.REFUSED, status, message)
+
+
+def create_line_item(platform: Speaker, line_items_url: str, column: LineItem) -> str:
+    """Have the platform make a grade column; returns its address. Raises Away."""
+    headers = {"Content-Type": LINE_ITEM_TYPE, "Accept": LINE_ITEM_TYPE}
+    answer = platform.ask("POST", line_items_url, [LINE_ITEM], body=column.get_value(), headers=headers)
+    if not answer.ok:
+        raise Away(wording.refused_us(answer.status_code, answer.text), answer.status_code, for_good=True)
+    with speaking():
+        made = json.loads(answer.content)
+    url = made.get("id") if isinstance(made, Mapping) else None
+    if not isinstance(url, str) or len(url) > URL_CHARS:
+        raise Away(wording.COLUMN_WITHOUT_ADDRESS, for_good=True)
+    return checked(url)
 
 
 def body(score: ScoreMessage) -> str:

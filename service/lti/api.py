@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from service.answers import moment
 from service.database import reading, writing
-from service.dependencies import Administrator, ClassEditor, ClassReader, CourseId, RequestId, Served
+from service.dependencies import Administrator, ClassEditor, ClassReader, CourseId, RequestId, Served, Service
 from service.lti import answers, invitations, keys, placements, platforms, syncing, wording
 from service.lti.answers import (
     CodeAnswer,
@@ -24,7 +24,7 @@ from service.lti.answers import (
     RotateBody,
     SyncedAnswer,
 )
-from service.lti.placements import Context
+from service.lti.placements import Context, Link
 from service.lti.platforms import Platform
 from service.lti.routes import REGISTER, base_url
 from service.lti.speaking import Away
@@ -36,6 +36,7 @@ router = APIRouter(tags=["learning platforms"])
 
 PlatformId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 ContextId = PlatformId
+LinkId = PlatformId
 
 PLATFORM = "/v1/lti/platforms/{platform}"
 OF_COURSE = "/v1/courses/{course}/lti"
@@ -162,6 +163,25 @@ def members(
     return SyncedAnswer(listed=done.listed, changed=done.changed, left=done.left)
 
 
+@router.post(
+    OF_COURSE + "/contexts/{context}/links/{link}/column",
+    summary="Have the platform make a grade column for an activity that has none",
+    responses=documented(401, 403, 404, 422, 502),
+)
+def column(
+    account: ClassEditor, course: CourseId, context: ContextId, link: LinkId, service: Served, request_id: RequestId
+) -> ContextList:
+    with reading(service.engine) as connection:
+        found = connected(connection, course, context)
+        wanted = link_of(connection, found, link)
+    try:
+        add_column(service, found, wanted, By(account, service.clock(), request_id))
+    except Away as error:
+        raise Problem(502, "lti_platform_away", str(error)) from error
+    with reading(service.engine) as connection:
+        return answers.shown_contexts(connection, course)
+
+
 @router.delete(
     OF_COURSE + "/contexts/{context}",
     status_code=204,
@@ -199,6 +219,21 @@ def connected(connection: sa.Connection, course: str, context_id: str) -> Contex
     if found is None or found.course != course:
         raise Problem(404, "lti_context_unknown", wording.CONTEXT_UNKNOWN)
     return found
+
+
+def link_of(connection: sa.Connection, context: Context, link_id: str) -> Link:
+    """The link, if it is one of the context's; raises Problem 404."""
+    for link in placements.links_of(connection, context):
+        if link.id == link_id:
+            return link
+    raise Problem(404, "lti_link_unknown", wording.LINK_UNKNOWN)
+
+
+def add_column(service: Service, context: Context, link: Link, by: By) -> None:
+    """Have a column made, unless there is one. Raises Away."""
+    if not link.line_item_url:
+        unit = service.course.units.get(link.unit)
+        syncing.add_column(service.engine, context, link, unit.title if unit is not None else link.unit, by)
 
 
 def new_code(connection: sa.Connection, account_id: str, course: str, now: float) -> str:

@@ -14,7 +14,7 @@ from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service
 from service.lti import answers, invitations, keys, placements, platforms, syncing, wording
 from service.lti.answers import PlatformBody
-from service.lti.api import connected, known, new_code, platform_of
+from service.lti.api import add_column, connected, known, link_of, new_code, platform_of
 from service.lti.routes import LAUNCH, REGISTER, base_url
 from service.lti.speaking import Away
 from service.offerings import By
@@ -26,6 +26,7 @@ router = APIRouter(include_in_schema=False)
 
 PlatformId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 ContextId = PlatformId
+LinkId = PlatformId
 
 FIELDS = (
     ("name", "Name, as people here know it", "text"),
@@ -223,6 +224,27 @@ def read_members(
     except Away as error:
         return _course(request, service, course, error=wording.members_not_read(str(error)), status=502)
     return _course(request, service, course, notice=wording.members_read(done.listed, done.changed, done.left))
+
+
+@router.post("/courses/{course}/platforms/{context}/links/{link}/column")
+def make_column(
+    request: Request,
+    service: Served,
+    account: Teaching,
+    course: CourseId,
+    context: ContextId,
+    link: LinkId,
+    form: Posted,
+    request_id: RequestId,
+) -> Response:
+    with reading(service.engine) as connection:
+        found = connected(connection, course, context)
+        wanted = link_of(connection, found, link)
+    try:
+        add_column(service, found, wanted, By(account, service.clock(), request_id))
+    except Away as error:
+        return _course(request, service, course, error=wording.column_not_made(str(error)), status=502)
+    return _course(request, service, course, notice=wording.COLUMN_MADE)
 
 
 @router.post("/courses/{course}/platforms/{context}/disconnect")

@@ -156,6 +156,12 @@ def set_link(connection: sa.Connection, context: Context, launch: Launch, unit: 
     return replace(_link(found), is_new=True)
 
 
+def set_line_item(connection: sa.Connection, context: Context, link: Link, url: str, by: By) -> None:
+    """Let scores for the link go to this line item."""
+    connection.execute(lti_links.update().where(lti_links.c.id == link.id).values(line_item_url=url))
+    _note(connection, "lti_link.column", link.id, by, context.course, link.unit)
+
+
 def unit_named(launch: Launch) -> str:
     """The unit that the platform names: with a parameter of its own, or within the link's address."""
     asked = parse_qs(urlsplit(launch.target).query).get(UNIT, [])

@@ -21,6 +21,7 @@ from service.accounts import Account, Role
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
 from service.lti import (
+    ags,
     deep_linking,
     invitations,
     keys,
@@ -54,7 +55,6 @@ REGISTER = "/lti/register"
 BROWSER = "ag_lti"  # the cookie by which a browser is known between login and launch
 LOGIN_FIELDS = ("iss", "login_hint", "target_link_uri", "lti_message_hint", "client_id", "lti_deployment_id")
 FIELD_CHARS = 8_000
-POINTS = 100.0  # of the grade columns we ask for; a score is scaled to any
 KEY_SET_SECONDS = 3_600
 NEW_COURSE, BY_CODE = "new", "code"  # what a teacher may choose, besides a course of their own
 
@@ -244,7 +244,7 @@ def setup_form(
     assert context is not None
     if key is None:
         return views.redirect(f"/courses/{context.course}/class/{units[0]}")
-    picked = [deep_linking.Picked(unit, service.course.units[unit].title, POINTS) for unit in units]
+    picked = [deep_linking.Picked(unit, service.course.units[unit].title, ags.POINTS) for unit in units]
     answer = deep_linking.answer(
         found.platform, key, found.deployment, found.deep_linking, picked, base_url(request) + LAUNCH
     )

@@ -5,11 +5,12 @@ have somewhere to go.
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from pylti1p3.lineitem import LineItem
 
 from service import outbox
 from service.database import writing
-from service.lti import memberships, people, placements, speaking, wording
-from service.lti.placements import Context
+from service.lti import ags, memberships, people, placements, speaking, wording
+from service.lti.placements import Context, Link
 from service.lti.speaking import Away, Session, Tokens
 from service.offerings import By
 from service.people.users import User
@@ -41,6 +42,22 @@ def sync(engine: sa.Engine, context: Context, by: By) -> Synced:
         this = lti_contexts.update().where(lti_contexts.c.id == context.id)
         connection.execute(this.values(synced_at=by.now))
     return Synced(taken.listed, taken.changed, taken.left)
+
+
+def add_column(engine: sa.Engine, context: Context, link: Link, title: str, by: By) -> None:
+    """Have the platform make a grade column for a link that has none, and tell it the grades. Raises Away."""
+    if not context.line_items_url:
+        raise Away(wording.COLUMNS_NOT_OFFERED, for_good=True)
+    with writing(engine) as connection:
+        speaker = speaking.speaker(connection, context.platform, by.now, Session(), Tokens())
+    if speaker is None:
+        raise Away(wording.LOGIN_UNKNOWN, for_good=True)
+    column = LineItem().set_label(f"{link.unit}: {title}").set_score_maximum(ags.POINTS).set_tag("score")
+    column.set_resource_id(link.unit).set_resource_link_id(link.resource_link)
+    url = ags.create_line_item(speaker, context.line_items_url, column)
+    with writing(engine) as connection:
+        placements.set_line_item(connection, context, link, url, by)
+        tell_of_link(connection, context, url, link.unit, by.now)
 
 
 def tell(connection: sa.Connection, context: Context, subject: str, person: User, now: float) -> None:

@@ -67,6 +67,13 @@ MEMBERS_NOT_OFFERED = (
 CONTEXT_UNKNOWN = "There is no such course of a platform here. It appears when a teacher opens one of its activities."
 KEY_ROTATED = "A new key is published now and signs from tomorrow on."
 NOT_A_PLATFORM = "what stands at the address of its configuration is not that of a learning platform"
+COLUMN_WITHOUT_ADDRESS = "the platform made a grade column and did not say where it is"
+COLUMNS_NOT_OFFERED = (
+    "The platform lets us make no grade columns in this course. Make the activity one with a grade there, and open it "
+    "again."
+)
+COLUMN_MADE = "The platform made a grade column. Grades go there from now on."
+LINK_UNKNOWN = "There is no such activity of this course. It appears when it is opened in the platform."
 LIST_UNREADABLE = "the platform's list of members cannot be read"
 LIST_TOO_LONG = "the platform's list of members does not end"
 
@@ -79,6 +86,10 @@ def members_read(listed: int, changed: int, left: int) -> str:
 
 def members_not_read(reason: str) -> str:
     return f"The members were not read, and nothing was changed: {reason}"
+
+
+def column_not_made(reason: str) -> str:
+    return f"The grade column was not made: {reason}"
 
 
 def list_elsewhere(url: str) -> str:

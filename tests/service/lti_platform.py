@@ -105,7 +105,8 @@ class Scores(AssignmentsGradesService):
         return self.platform.line_item(line_item_id)
 
     def create_lineitem(self, creation_data: Any) -> Any:
-        raise NotImplementedError
+        self.platform.columns.append(creation_data)
+        return {**creation_data, "id": self.platform.line_item_url(creation_data["resourceLinkId"])}
 
     def update_lineitem(self, update_data: Any) -> Any:
         raise NotImplementedError
@@ -165,6 +166,8 @@ class Platform:
         self.picked: list[dict[str, Any]] = []
         self.answer_scores: tuple[int, dict[str, str]] | None = None
         self.tokens_given = 0
+        self.columns: list[dict[str, Any]] = []  # that a tool had made
+        self.without_column = False  # launches say of no line item
         self.registered: dict[str, Any] = {}  # what a tool that registered itself said
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
@@ -249,7 +252,7 @@ class Platform:
             message.set_dl(f"{self.url}/picked", accept_types={"ltiResourceLink"}, extra_data={"data": "what-for"})
         else:
             message.set_resource_link_claim(activity, title=activity)
-            message.set_ags(f"{self.url}/items", self.line_item_url(activity))
+            message.set_ags(f"{self.url}/items", None if self.without_column else self.line_item_url(activity))
             message.set_custom_parameters_claim(self.activities[activity].custom)
         message.set_extra_claims(dict(self.change))
         return dict(message.lti_launch())
@@ -296,6 +299,11 @@ class Platform:
                 return Response("not now", status, headers)
             service = self._service(Scores, await _asked(request), lineitems_url=f"{self.url}/items")
             return _answered(service.handle_resp(service.handle_update_score, line_item_id=name))
+
+        @app.post("/items")
+        async def new_item(request: Request) -> Response:
+            service = self._service(Scores, await _asked(request), lineitems_url=f"{self.url}/items")
+            return _answered(service.handle_resp(service.handle_create_lineitem))
 
         @app.get("/members")
         async def members(request: Request) -> Response:

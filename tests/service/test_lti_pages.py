@@ -269,6 +269,34 @@ def test_a_platform_that_is_away_changes_nothing_and_is_said_to_be(bench, platfo
     assert "nothing was changed" in answer.text
 
 
+def test_an_activity_without_a_grade_column_is_given_one_on_the_page(bench, platform, anybody, connected):
+    teacher = bench.browser("tim", default="teacher")
+    teacher.post(f"{connected}/members")
+    platform.without_column = True
+    platform.activity("other", unit="L0.0")
+    anybody.open(platform, "t-1", "other")
+    page = teacher.get("/courses/default/platforms").text
+    [path] = re.findall(r'action="(/courses/default/platforms/\w+/links/\w+/column)"', page)
+    assert "made a grade column" in teacher.post(path).text
+    [column] = platform.columns
+    assert (column["resourceLinkId"], column["resourceId"], column["scoreMaximum"]) == ("other", "L0.0", 100)
+    told = {(row.address, row.recipient) for row in bench.rows(deliveries)}
+    assert told >= {(platform.line_item_url("other"), "s-1"), (platform.line_item_url("other"), "s-2")}
+    teacher.post(path)
+    assert len(platform.columns) == 1
+
+
+def test_a_column_that_a_platform_does_not_make_is_said_to_be_missing(bench, platform, anybody, connected):
+    platform.without_column = True
+    platform.activity("other", unit="L0.0")
+    anybody.open(platform, "t-1", "other")
+    teacher = bench.browser("tim", default="teacher")
+    [path] = re.findall(r'action="([^"]*/column)"', teacher.get("/courses/default/platforms").text)
+    platform.stop()
+    answer = teacher.post(path)
+    assert (answer.status_code, "was not made" in answer.text) == (502, True)
+
+
 def test_a_teacher_of_another_course_touches_nothing_of_this_one(bench, connected):
     other = bench.browser("eve", elsewhere="teacher")
     theirs = connected.replace("/default/", "/elsewhere/")

@@ -70,7 +70,7 @@ TEACHING = ("teacher", "admin")
 
 
 HINT = {"mutant": "m01", "number": "1"}
-LTI = {"ticket": 32 * "0", "platform": 16 * "0", "context": 16 * "0"}
+LTI = {"ticket": 32 * "0", "platform": 16 * "0", "context": 16 * "0", "link": 16 * "0"}
 PLAIN = {"unit": "L0.0", "course": "default", "student": "ada", **HINT, **LTI}
 PLATFORM = {
     "name": "A platform",
@@ -175,6 +175,7 @@ TABLE = {
     ("GET", "/courses/{course}/platforms"): page("teacher", "admin"),
     ("POST", "/courses/{course}/platforms/codes"): page("teacher", "admin"),
     ("POST", "/courses/{course}/platforms/{context}/members"): page("teacher", "admin", good={404}),
+    ("POST", "/courses/{course}/platforms/{context}/links/{link}/column"): page("teacher", "admin", good={404}),
     ("POST", "/courses/{course}/platforms/{context}/disconnect"): page("teacher", "admin", good={404}),
     ("GET", "/v1/lti/platforms"): admin(),
     ("POST", "/v1/lti/platforms"): admin(good={201}, send={"json": PLATFORM}),
@@ -187,6 +188,7 @@ TABLE = {
     ("GET", "/v1/courses/{course}/lti"): staff(),
     ("POST", "/v1/courses/{course}/lti/codes"): staff(good={201}),
     ("POST", "/v1/courses/{course}/lti/contexts/{context}/members"): staff(good={404}),
+    ("POST", "/v1/courses/{course}/lti/contexts/{context}/links/{link}/column"): staff(good={404}),
     ("DELETE", "/v1/courses/{course}/lti/contexts/{context}"): staff(good={404}),
     ("GET", "/v1/units"): public(),
     ("GET", "/v1/units/{unit}"): Entry(["nobody", *VALID]),
