@@ -119,8 +119,17 @@ def everyone(connection: sa.Connection, wanted: Selection, now: float) -> list[S
         )
         for name in names
     ]
-    began = sum(each.submissions > 0 for each in found) / len(found) if found else 0.0
+    idle = any(each.state is State.NOT_BEGUN for each in found)
+    began = _began(connection, wanted) if idle else 1.0
     return [_with_risk(each, began, now) for each in found]
+
+
+def _began(connection: sa.Connection, wanted: Selection) -> float:
+    """The share of the whole class that has submitted something, whoever of it is asked about."""
+    whole = Selection(wanted.course, wanted.unit)
+    query = sa.select(submissions.c.student).distinct().where(*selection.of_students(submissions, whole))
+    sent = set(connection.execute(query).scalars())
+    return len(sent) / len(sent | selection.people(connection, whole).keys())
 
 
 def _student(

@@ -326,6 +326,17 @@ def test_a_worker_grades_what_the_engine_does_not_know_and_leaves_cleanly(quick,
     assert quick.rows(tables.workers) == []
 
 
+def test_a_worker_completes_the_facts_of_reports_from_before(quick, start):
+    quick.submitted("ada")
+    quick.graded()
+    with database.writing(quick.engine) as connection:
+        for table in (tables.progress, tables.facts):
+            connection.execute(table.delete())
+    running = start(quick, Engine(), FakeGrading(samples.passes))
+    running.until(lambda: len(quick.rows(tables.progress)) == 1)
+    assert [row.student for row in quick.rows(tables.facts)] == ["ada"]
+
+
 def test_a_worker_leaves_alone_what_waits_or_was_given_to_a_live_one(quick, start):
     for student in ("ada", "bob", "cy"):
         quick.submitted(student)

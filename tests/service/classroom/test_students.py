@@ -185,6 +185,18 @@ def test_a_section_or_a_name_can_be_asked_for(enrolled, query, found):
     assert names(enrolled, query) == found
 
 
+def test_one_who_has_not_begun_is_at_risk_also_where_nobody_else_is_asked_about(enrolled):
+    [row] = asked(enrolled, "students?student=new")["students"]
+    assert [reason["code"] for reason in row["risk"]] == ["not_begun"]
+
+
+def test_nobody_is_at_risk_in_a_class_that_has_not_begun(make_bench):
+    bench = klass.a_class(make_bench)
+    klass.enrol(bench, "ada")
+    answer = asked(bench, "students")
+    assert (answer["total"], answer["at_risk"], answer["students"][0]["state"]) == (1, 0, "not_begun")
+
+
 @pytest.mark.both_databases
 def test_staff_who_try_the_unit_are_not_of_the_class(enrolled):
     told = asked(enrolled, "overview")
