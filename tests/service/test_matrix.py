@@ -419,6 +419,7 @@ EVERYBODYS = ("/v1/me", "/v1/courses", "/v1/audit", "/v1/units/{unit}")
 """What is answered about the caller's own courses, or is no secret."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "template"), API)
 def test_a_token_for_the_course_opens_what_its_role_may(bench, method, template):
     entry = TABLE[method, template]
