@@ -79,6 +79,7 @@ def test_every_view_of_a_class_nobody_has_begun_says_so(teacher, view):
     assert len(set(seen.ids)) == len(seen.ids)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_of_a_class_shows_only_links_that_lead_somewhere(bench, teacher, graded, view):
     seen = page(teacher, UNIT + view)
@@ -204,6 +205,7 @@ def test_a_submission_that_ended_is_not_followed(teacher, graded):
     assert 'data-events=""' in teacher.get(f"/submissions/{graded['ada']}").text
 
 
+@pytest.mark.both_databases
 def test_the_mark_of_a_page_stays_while_nothing_moves_and_changes_with_what_does(bench, teacher, graded):
     def mark():
         return teacher.get(UNIT).headers["ETag"]
@@ -338,6 +340,7 @@ def test_a_grade_set_by_hand_is_marked_on_every_page_of_the_student(bench, teach
         assert other.post(path, percent="100", reason="please").status_code == 403
 
 
+@pytest.mark.both_databases
 def test_the_list_of_units_says_what_the_overview_of_each_says(bench, teacher, graded):
     bench.person("carol", default="student")
     bench.submitted("dave")
