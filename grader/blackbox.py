@@ -1,4 +1,5 @@
-"""A test file's syntax tree and the contracts go in; each use of something of tinyllm that has no contract comes out.
+"""A test file's syntax tree and the contracts go in; each use of something without a contract comes out: of tinyllm, or
+of a package that the unit's modules belong to.
 
 Only uses that are certain count: an alias that the file also binds otherwise is not followed.
 """
@@ -35,8 +36,9 @@ def _is_package(dotted: str, contracts: Mapping[str, Contract]) -> bool:
     return any(module.startswith(f"{dotted}.") for module in contracts)
 
 
-def _ours(dotted: str) -> bool:
-    return dotted == LIBRARY or dotted.startswith(f"{LIBRARY}.")
+def _ours(dotted: str, contracts: Mapping[str, Contract]) -> bool:
+    top = dotted.partition(".")[0]
+    return top == LIBRARY or any(module.partition(".")[0] == top for module in contracts)
 
 
 def _imports(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Use]:
@@ -45,14 +47,14 @@ def _imports(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Us
             case ast.Import():
                 for alias in node.names:
                     yield from _module(alias.name, node.lineno, contracts)
-            case ast.ImportFrom(level=0, module=str(module)) if _ours(module):
+            case ast.ImportFrom(level=0, module=str(module)) if _ours(module, contracts):
                 yield from _from(module, [alias.name for alias in node.names], node.lineno, contracts)
             case ast.Call(args=[ast.Constant(value=str(text)), *_]) if last_name(node.func) in IMPORTERS:
                 yield from _module(text, node.lineno, contracts)
 
 
 def _module(dotted: str, line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
-    if _ours(dotted) and dotted not in contracts and not _is_package(dotted, contracts):
+    if _ours(dotted, contracts) and dotted not in contracts and not _is_package(dotted, contracts):
         yield Use("blackbox_module", line, wording.blackbox_module(dotted))
 
 
@@ -108,7 +110,7 @@ def _chain(node: ast.Attribute) -> list[str]:
 
 
 def _aliases(tree: ast.Module, contracts: Mapping[str, Contract]) -> dict[str, str]:
-    """Names bound to a module or package of tinyllm by one import and by nothing else in the file."""
+    """Names bound to such a module or package by one import and by nothing else in the file."""
     meant: dict[str, set[str]] = {}
     bindings: Counter[str] = Counter()
     for node in ast.walk(tree):
@@ -134,6 +136,6 @@ def _aliases(tree: ast.Module, contracts: Mapping[str, Contract]) -> dict[str, s
     for name, targets in meant.items():
         if len(targets) == 1 and not bindings[name]:
             target = targets.copy().pop()
-            if _ours(target) and (target in contracts or _is_package(target, contracts)):
+            if _ours(target, contracts) and (target in contracts or _is_package(target, contracts)):
                 found[name] = target
     return found

@@ -163,6 +163,19 @@ def test_the_staff_suite_imports_only_what_has_a_contract() -> None:
     assert check(unit23.unit(), Submission(unit23.ID, files, suite)) == ()
 
 
+def test_tests_use_of_the_module_what_its_contract_promises_and_nothing_else() -> None:
+    files = {unit23.PATH: unit23.REFERENCE.read_bytes()}
+    uses = {
+        "import mha\n\ndef test_a(): mha.run_multihead_self_attention\n": [],
+        "import mha\n\ndef test_a(): mha.split_heads\n": ["blackbox_name"],
+        "from mha import merge_heads\n": ["blackbox_name"],
+        "import torch\nimport torch.nn.functional as F\n\ndef test_a(): F.softmax(torch.ones(2), -1)\n": [],
+    }
+    for source, codes in uses.items():
+        found = check(unit23.unit(), Submission(unit23.ID, files, (File("test_a.py", source.encode()),)))
+        assert [problem.code for problem in found] == codes, source
+
+
 def test_required_mutants_are_the_traps_each_of_its_category() -> None:
     required = {row["mid"]: row["category"] for row in unit23.manifest() if row["required"] == "true"}
     assert MODULE["learner_tests"]["required_mutants"] == list(required)
