@@ -401,12 +401,12 @@ def test_who_is_in_another_course_only_sees_nothing_and_changes_nothing(bench, m
         browser = bench.browser(who.partition(" ")[0], other=role)
         asks[who] = (browser.send, {"X-CSRF-Token": browser.csrf})
     scene.regrade(template)
-    before = held(bench)
+    before = held(bench) if method != "GET" else None
     for who, (ask, headers) in asks.items():
         for query in ("", "?course=default"):
             answer = ask(method, scene.path(template, entry) + query, headers=headers, **entry.send)
             assert answer.status_code < 500, (who, answer.text)
-            assert held(bench) == before, who
+            assert before is None or held(bench) == before, who
             if method != "GET" or (query and "unit" not in template):
                 assert answer.status_code in (403, 404, 422) or template in EVERYBODYS, (who, answer.text)
             secrets = [scene.graded, scene.queued, scene.token_id]
