@@ -45,12 +45,12 @@ def roll_back(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by:
 
 def drop(engine: sa.Engine, queue: Queue, batch: Batch, chosen: Sequence[str] | None, by: By) -> Done:
     """Forget the trials, and stop those that have not ended. `chosen` None: all that is not decided."""
-    total = 0
+    total, last = 0, ""
     undecided = [State.WAITING.value, State.TRIAL.value]
     while True:
         with writing(engine) as connection:
             take_turns(connection, f"regrade {batch.id}")
-            found = _some(connection, batch, chosen, regrade_items.c.state.in_(undecided))
+            found = _some(connection, batch, chosen, regrade_items.c.state.in_(undecided), last)
             for row in found:
                 if row.run is not None and not runs.cancel(connection, row.run, by.now):
                     runs.ask_to_stop(connection, row.run, by.now)
@@ -62,11 +62,12 @@ def drop(engine: sa.Engine, queue: Queue, batch: Batch, chosen: Sequence[str] | 
         total += len(found)
         if not found:
             return Done(total)
+        last = found[-1].submission
 
 
 def _swap(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By, old: State, new: State) -> Done:
     """Let the other run of each submission count, where the one that is expected does."""
-    total = 0
+    total, last = 0, ""
     while True:
         with writing(engine) as connection:
             take_turns(connection, f"regrade {batch.id}")
@@ -74,7 +75,7 @@ def _swap(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By,
             ready = sa.and_(regrade_items.c.state == old.value, submission_rows.c.run == there)
             if old is State.TRIAL:
                 ready = sa.and_(ready, run_rows.c.status == Status.DONE.value)
-            found = _some(connection, batch, chosen, ready)
+            found = _some(connection, batch, chosen, ready, last)
             for row in found:
                 _let_count(connection, batch, row, row._mapping[then.name], by)
             facts.let_count(connection, [row.submission for row in found])
@@ -83,6 +84,7 @@ def _swap(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By,
         total += len(found)
         if not found:
             return Done(total, _stale(engine, batch, chosen, old))
+        last = found[-1].submission
 
 
 def _runs(state: State) -> tuple[sa.Column[str], sa.Column[str]]:
@@ -92,9 +94,13 @@ def _runs(state: State) -> tuple[sa.Column[str], sa.Column[str]]:
 
 
 def _some(
-    connection: sa.Connection, batch: Batch, chosen: Sequence[str] | None, wanted: sa.ColumnElement[bool]
+    connection: sa.Connection,
+    batch: Batch,
+    chosen: Sequence[str] | None,
+    wanted: sa.ColumnElement[bool],
+    after: str,
 ) -> Sequence[sa.Row[tuple[object, ...]]]:
-    """The next few items, with what is stored of their submissions."""
+    """The next few items behind the submission `after`, with what is stored of their submissions."""
     query = (
         sa.select(
             regrade_items,
@@ -102,7 +108,7 @@ def _some(
             submission_rows.c.run.label("counting"),
         )
         .select_from(_joined())
-        .where(regrade_items.c.regrade == batch.id, wanted, *_among(chosen))
+        .where(regrade_items.c.regrade == batch.id, regrade_items.c.submission > after, wanted, *_among(chosen))
         .order_by(regrade_items.c.submission)
         .limit(AT_A_TIME)
     )

@@ -20,11 +20,11 @@ Cause = Literal[
     "contract",
     "oracle",
     "settings",
-    "texts",
     "course",
     "image",
     "grader",
     "limits",
+    "failure",
     "chance",
 ]
 
@@ -70,13 +70,20 @@ _TOUCHES: dict[str, frozenset[str]] = {
 
 def compared(before: Report | None, after: Report, changes: Sequence[Change] | None) -> Why:
     """`changes` None: what the unit was before is not known."""
+    if before is None or before.verdict is Verdict.GRADER_ERROR:  # there was nothing to compare with
+        return Why(
+            verdict_before=before.verdict if before is not None else None,
+            verdict_after=after.verdict,
+            score_after=after.score,
+            causes=("failure",),
+        )
     found = tuple(_differences(before, after))
     different = list(_different(before, after, changes))
-    moved = bool(found) or before is None or before.score != after.score
+    moved = bool(found) or before.score != after.score
     return Why(
-        verdict_before=before.verdict if before is not None else None,
+        verdict_before=before.verdict,
         verdict_after=after.verdict,
-        score_before=before.score if before is not None else None,
+        score_before=before.score,
         score_after=after.score,
         differences=found[:MOST_DIFFERENCES],
         changed=tuple(f"{kind} {name}".strip() for kind, name in different)[:MOST_DIFFERENCES],
@@ -88,9 +95,7 @@ def is_moved(why: Why) -> bool:
     return bool(why.causes)
 
 
-def _differences(before: Report | None, after: Report) -> Iterator[Difference]:
-    if before is None:
-        return
+def _differences(before: Report, after: Report) -> Iterator[Difference]:
     if before.verdict is not after.verdict:
         yield Difference(kind="verdict", before=before.verdict.value, after=after.verdict.value)
     kinds: tuple[Kind, ...] = ("course_test", "mutant", "own_test", "oracle")
@@ -115,13 +120,13 @@ def _outcomes(report: Report) -> tuple[dict[str, str], ...]:
     )
 
 
-def _different(before: Report | None, after: Report, changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
+def _different(before: Report, after: Report, changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
     """What was different in the two gradings, by kind, with its name and how."""
     if changes is None:
         yield "course", ""
     else:
         yield from ((change.kind, f"{change.name}: {change.how}") for change in changes)
-    old, new = (before.environment if before is not None else None), after.environment
+    old, new = before.environment, after.environment
     if old is None or new is None:
         return
     if old.image_id != new.image_id:

@@ -19,6 +19,7 @@ CAUSES = {
     "image": "the sandbox image was changed",
     "grader": "the grader was updated",
     "limits": "limits of the sandbox were changed",
+    "failure": "grading had failed on our side before",
     "chance": "nothing was changed: it came out otherwise by chance",
 }
 """Why a submission comes out otherwise."""

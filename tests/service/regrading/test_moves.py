@@ -1,12 +1,13 @@
 """What is named as a cause: something that was different, and touches what came out otherwise."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from grader.report import EnvironmentPart, Report, Verdict
 from sandbox.records import File
-from service.regrading import versions
+from service.regrading import moves, versions, wording
 from service.regrading.moves import compared, is_moved
 from service.regrading.versions import Change, changes, parts_of
 from tests.service import samples
@@ -87,3 +88,12 @@ def test_every_part_of_a_unit_that_is_changed_is_named() -> None:
         assert list(changes(parts_of(UNIT), parts_of(changed))) == expected
     assert changes(parts_of(UNIT), parts_of(UNIT)) == ()
     assert set(parts_of(UNIT)) == set(versions.KINDS)
+
+
+def test_what_had_failed_on_our_side_is_not_compared() -> None:
+    failed = report(0.5).model_copy(update={"verdict": Verdict.GRADER_ERROR, "score": None})
+    assert compared(failed, report(1.0), None).causes == compared(None, report(1.0), None).causes == ("failure",)
+
+
+def test_every_cause_has_a_sentence_and_is_described() -> None:
+    assert set(get_args(moves.Cause)) == set(wording.CAUSES)
