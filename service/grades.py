@@ -20,6 +20,8 @@ from service.runs import TRIAL, Status
 from service.tables import overrides as override_rows
 from service.tables import results, runs, submissions
 
+FEW = 500  # submissions that are named in a query; for more, the whole class is read
+
 
 class View(StrEnum):
     """Which of a student's submissions is the grade; the last one leaves out what regrades and hands have changed."""
@@ -146,6 +148,9 @@ def of_class_if(
 ) -> list[tuple[Grade, Grade]]:
     """Of each student with a submission whose verdict and score would be `replaced`: the grade now, and then."""
     there = [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student.is_not(None)]
+    if len(replaced) <= FEW:
+        mine = sa.select(submissions.c.student).where(submissions.c.id.in_(replaced))
+        there.append(submissions.c.student.in_(mine))
     sent = _sent(connection, there, None, submissions.c.student) if replaced else {}
     asked = offerings.assignment(connection, course, unit) or Assignment()
     granted = {each.student: each for each in offerings.extensions(connection, course, unit)}

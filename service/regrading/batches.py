@@ -267,6 +267,7 @@ def grade_moves(connection: sa.Connection, batch: Batch) -> list[GradeMove]:
         .where(
             _in(batch),
             regrade_items.c.state == State.TRIAL.value,
+            regrade_items.c.moved,
             runs.c.status == Status.DONE.value,
             submission_rows.c.run == regrade_items.c.before_run,
         )

@@ -6,7 +6,7 @@ decides again, and what was done is not done twice. A submission for which anoth
 Every change of a grade is in the audit log, and told in its own transaction. (docs/decisions/0197)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -23,6 +23,9 @@ from service.tables import runs as run_rows
 from service.tables import submissions as submission_rows
 
 AT_A_TIME = 200
+
+Item = sa.Row[tuple[object, ...]]
+"""A submission of the batch, with its student and the run that counts."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,7 @@ def _swap(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By,
             if old is State.TRIAL:
                 ready = sa.and_(ready, run_rows.c.status == Status.DONE.value)
             found = _some(connection, batch, chosen, ready, last)
-            for row in found:
-                _let_count(connection, batch, row, row._mapping[then.name], by)
-            facts.let_count(connection, [row.submission for row in found])
+            _let_count(connection, batch, found, then, by)
             _settle(connection, batch, [row.submission for row in found], new)
             _note(connection, f"regrade.{'apply' if new is State.APPLIED else 'rollback'}", batch, len(found), by)
         total += len(found)
@@ -141,14 +142,31 @@ def _among(chosen: Sequence[str] | None) -> list[sa.ColumnElement[bool]]:
     return [regrade_items.c.submission.in_(chosen)] if chosen is not None else []
 
 
-def _let_count(connection: sa.Connection, batch: Batch, row: sa.Row[tuple[object, ...]], run_id: str, by: By) -> None:
-    before, after = (_result(connection, each) for each in (row.counting, run_id))
-    connection.execute(submission_rows.update().where(submission_rows.c.id == row.submission).values(run=run_id))
-    # From now on it is a regrade like any other, also if it is rolled back: its student may have read it.
-    trial = (run_rows.c.id == run_id, run_rows.c.kind == runs.TRIAL)
-    connection.execute(run_rows.update().where(*trial).values(kind=runs.REGRADE))
-    if (before["verdict"], before["score"]) == (after["verdict"], after["score"]):
+def _let_count(connection: sa.Connection, batch: Batch, found: Sequence[Item], then: sa.Column[str], by: By) -> None:
+    """Let the run in the column `then` count for each of these."""
+    if not found:
         return
+    ids = [row.submission for row in found]
+    mine = (regrade_items.c.regrade == batch.id, regrade_items.c.submission == submission_rows.c.id)
+    swapped = submission_rows.update().where(submission_rows.c.id.in_(ids))
+    connection.execute(swapped.values(run=sa.select(then).where(*mine).scalar_subquery()))
+    # From now on they are regrades like any other, also if they are rolled back: students may have read them.
+    trials = run_rows.update().where(run_rows.c.id.in_([row.run for row in found]), run_rows.c.kind == runs.TRIAL)
+    connection.execute(trials.values(kind=runs.REGRADE))
+    facts.let_count(connection, ids)
+    graded = _results(connection, [run for row in found for run in (row.before_run, row.run)])
+    for row in found:
+        after = row._mapping[then.name]
+        sides = [{"run": run, **graded.get(run, _NOTHING)} for run in (row.counting, after)]
+        if graded.get(row.counting) != graded.get(after):
+            _tell(connection, batch, row, dict(zip(("before", "after"), sides, strict=True)), by)
+
+
+_NOTHING: dict[str, object] = {"verdict": None, "score": None}
+
+
+def _tell(connection: sa.Connection, batch: Batch, row: Item, change: Mapping[str, object], by: By) -> None:
+    """Note a grade that changed, and let whoever is told of the student's grades be told."""
     if row.student is not None:
         outbox.grade_changed(connection, batch.course, batch.unit, row.student, now=by.now, submission=row.submission)
     audit.record(
@@ -159,19 +177,16 @@ def _let_count(connection: sa.Connection, batch: Batch, row: sa.Row[tuple[object
         student=row.student,
         course=batch.course,
         unit=batch.unit,
-        detail={"before": before, "after": after, "regrade": batch.id, "reason": batch.reason},
+        detail={**change, "regrade": batch.id, "reason": batch.reason},
         request_id=by.request_id,
         now=by.now,
     )
 
 
-def _result(connection: sa.Connection, run_id: str) -> dict[str, object]:
-    row = connection.execute(sa.select(results.c.verdict, results.c.score).where(results.c.run == run_id)).one_or_none()
-    return {
-        "run": run_id,
-        "verdict": row.verdict if row is not None else None,
-        "score": row.score if row is not None else None,
-    }
+def _results(connection: sa.Connection, run_ids: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Verdict and score of these runs, where they have a report."""
+    query = sa.select(results.c.run, results.c.verdict, results.c.score).where(results.c.run.in_(run_ids))
+    return {row.run: {"verdict": row.verdict, "score": row.score} for row in connection.execute(query)}
 
 
 def _settle(connection: sa.Connection, batch: Batch, submissions: Sequence[str], state: State) -> None:
