@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, sync_playwright
 from grader.unit import Course
 from grader.units import DEFAULT_COURSE, load_course
 from tests.browser import evening
+from tests.browser.hostile import NAME, spoiled
 from tests.browser.replay import replaying
 from tests.browser.screen import CHROMIUM, FLAGS
 from tests.browser.stage import Stage, staged
@@ -33,6 +34,17 @@ def stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iter
     grading = replaying(real_course.units[UNIT], evening.all_works())
     with staged(tmp_path_factory.mktemp("stage"), real_course, grading) as running:
         evening.enrol(running)
+        evening.play(running)
+        evening.try_again(running)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def hostile_stage(tmp_path_factory: pytest.TempPathFactory, real_course: Course) -> Iterator[Stage]:
+    """The same class, in which every name and every text that somebody wrote is markup."""
+    grading = replaying(real_course.units[UNIT], evening.all_works(), change=spoiled)
+    with staged(tmp_path_factory.mktemp("hostile"), real_course, grading) as running:
+        evening.enrol(running, NAME)
         evening.play(running)
         evening.try_again(running)
         yield running

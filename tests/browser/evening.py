@@ -20,7 +20,7 @@ import httpx
 from grader.units import DEFAULT_COURSE, load_course
 from service.accounts import Role
 from tests.browser.replay import replaying
-from tests.browser.stage import EVENING_BEGINS_AT, Stage, staged
+from tests.browser.stage import Stage, staged
 from tests.browser.works import UNIT, Work, mha_of, tests_of
 
 COURSE = "deep-27"
@@ -127,11 +127,12 @@ def roster() -> tuple[Person, ...]:
         return tuple(Person(**row) for row in csv.DictReader(stream))
 
 
-def enrol(stage: Stage) -> None:
-    """A course with everybody of the roster, who teaches them, who grades, and who runs the service."""
-    stage.course_begins(COURSE, "Deep learning from scratch")
+def enrol(stage: Stage, added: str = "") -> None:
+    """A course with everybody of the roster, who teaches them, who grades, and who runs the service. `added` stands
+    behind every name."""
+    stage.course_begins(COURSE, f"Deep learning from scratch{added}")
     for person in roster():
-        stage.person(person.student, person.name, course=COURSE, section=person.section)
+        stage.person(person.student, person.name + added, course=COURSE, section=person.section + added)
     stage.person(TEACHER, "Grace Hopper", course=COURSE, role=Role.TEACHER)
     stage.person(GRADER, "Hal Abelson", course=COURSE, role=Role.GRADER)
     stage.person(ADMIN, "Ken Thompson", admin=True)
@@ -142,11 +143,11 @@ def play(stage: Stage) -> None:
     people = roster()
     with stage.client(Role.LMS) as client:
         for sent in evening():
-            stage.clock.now = EVENING_BEGINS_AT + sent.seconds
+            stage.clock.now = stage.begins_at + sent.seconds
             student = people[sent.place].student
             stage.sent[student] = send(client, student, sent)
             stage.settled()
-    stage.clock.now = EVENING_BEGINS_AT + EVENING_SECONDS
+    stage.clock.now = stage.begins_at + EVENING_SECONDS
 
 
 def try_again(stage: Stage) -> None:

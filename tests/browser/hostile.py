@@ -9,7 +9,7 @@ from grader.report import Report
 
 MARKUP = "<img src=x onerror=alert(1)>"
 SPELL = f"\"'>{MARKUP}<script>alert(2)</script></title></style>{{{{7*7}}}}&amp;‮\u0007\ufffd"
-NAME = f"Robert'); DROP TABLE {MARKUP}"
+NAME = f" {MARKUP}"
 
 SPOILED = frozenset(
     (

@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.grade import Progress, grade
 from grader.intake import take_in
 from grader.oracle import OracleProcesses
-from grader.report import Report
+from grader.report import MutantStatus, Report
 from grader.seen import About
 from grader.submission import Submission, Upload
 from grader.unit import Unit
@@ -39,7 +39,7 @@ def replaying(
         report = recorded[_of_unsigned(submission).digest]
         for number, step in enumerate(STEPS):
             progress(Progress(step, number, len(STEPS)))
-        return change(_about(report, submission, about))
+        return change(_without_mutants(_about(report, submission, about), unit))
 
     return FakeGrading(answer, conditions="replayed")
 
@@ -64,6 +64,30 @@ def _about(report: Report, submission: Submission, about: About) -> Report:
         }
     )
     return report.model_copy(update={"submission": part})
+
+
+def _without_mutants(report: Report, unit: Unit) -> Report:
+    """The report as it would be with the mutants that the unit still has."""
+    part, there = report.mutation, {mutant.id for mutant in unit.mutants}
+    if part is None or report.weights is None or report.integrity is None or report.course_tests is None:
+        return report
+    mutants = tuple(mutant for mutant in part.mutants if mutant.id in there)
+    if len(mutants) == len(part.mutants):
+        return report
+    killed = sum(mutant.status in (MutantStatus.KILLED, MutantStatus.TIMEOUT) for mutant in mutants)
+    share = killed / len(mutants)
+    changed = {"mutants": mutants, "killed": killed, "total": len(mutants), "score_if_valid": share}
+    score = 0.0 if part.void else share
+    tests = report.course_tests.passed / report.course_tests.total
+    return report.model_copy(
+        update={
+            "mutation": part.model_copy(update=changed | {"score": score, "kill_matrix": None}),
+            "score": round(report.weights.course_tests * tests + report.weights.mutation * score, 6),
+            "integrity": report.integrity.model_copy(
+                update={"digests": {**report.integrity.digests, "unit": unit.digest}}
+            ),
+        }
+    )
 
 
 def read(work: Work) -> Report:

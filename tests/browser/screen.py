@@ -126,9 +126,9 @@ def _violation(violation: dict[str, object]) -> str:
 
 @contextmanager
 def screen(
-    browser: Browser, base_url: str, look: Look = LOOKS[0], state: StorageState | None = None
+    browser: Browser, base_url: str, look: Look = LOOKS[0], state: StorageState | None = None, also: str = ""
 ) -> Iterator[Screen]:
-    """A fresh window; `state` holds the cookies it begins with. Nothing gets out of this machine."""
+    """A fresh window; `state` holds the cookies it begins with, `also` is another site that it may visit."""
     context = browser.new_context(
         viewport={"width": look.width, "height": look.height},
         color_scheme=look.theme,
@@ -137,14 +137,14 @@ def screen(
     )
     context.set_default_timeout(PATIENCE_MILLISECONDS)
     shown = Screen(base_url, context.new_page())
-    _note(context, shown)
+    _note(context, shown, also)
     try:
         yield shown
     finally:
         context.close()
 
 
-def _note(context: BrowserContext, shown: Screen) -> None:
+def _note(context: BrowserContext, shown: Screen, also: str) -> None:
     def on_console(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             shown.complaints.append(f"console: {message.text}")
@@ -153,7 +153,7 @@ def _note(context: BrowserContext, shown: Screen) -> None:
         shown.complaints.append(f"script error: {error}")
 
     def on_route(route: Route, request: Request) -> None:
-        if request.url.startswith((shown.base_url + "/", "data:", "blob:")):
+        if request.url.startswith((shown.base_url + "/", "data:", "blob:", *([also + "/"] if also else ()))):
             route.continue_()
         else:
             shown.complaints.append(f"asks elsewhere: {request.url}")

@@ -49,8 +49,8 @@ LMS = Platform(
 class Clock:
     """UTC seconds that move when told to, or by themselves once it `runs`."""
 
-    def __init__(self) -> None:
-        self.now = EVENING_BEGINS_AT
+    def __init__(self, now: float) -> None:
+        self.now = now
         self._ran_from: float | None = None
 
     def __call__(self) -> float:
@@ -69,6 +69,8 @@ class Belt(FakeQueue):
         self._thread = threading.Thread(name="belt")
 
     def start(self, handler: Handler) -> None:
+        self._over.clear()
+
         def hand_over() -> None:
             while not self._over.wait(LOOK_SECONDS):
                 while self.submitted and not self._over.is_set():
@@ -94,13 +96,21 @@ class Belt(FakeQueue):
 class Stage:
     """`url` is where it answers; `settled` waits until everything sent is graded."""
 
-    def __init__(self, folder: Path, course: Course, grading: Grading, **settings: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        course: Course,
+        grading: Grading,
+        begins_at: float = EVENING_BEGINS_AT,
+        **settings: object,
+    ) -> None:
+        self.begins_at = begins_at
         self.settings = Settings(data=folder, course=folder / "course", slots=1, **settings)  # type: ignore[arg-type]
         database.migrate(self.settings)
         dbos_queue.migrate(self.settings.url)
         self.engine = database.open_engine(self.settings.url)
         self.course = course
-        self.clock = Clock()
+        self.clock = Clock(begins_at)
         self.queue = Belt()
         self.service = Service(self.settings, self.engine, self.queue, course, self.clock)
         self.app = create_app(self.service)
@@ -108,9 +118,8 @@ class Stage:
         self.trial = ""  # the id of a regrade that nobody has decided on
         self.sent: dict[str, str] = {}  # by student: what they sent last
         self._over = threading.Event()
-        self._worker = GradingWorker(
-            self.settings, self.engine, course, grading, name="worker-1", stop=self._over, clock=self.clock
-        )
+        self._stop = threading.Event()
+        self._grading = grading
         self._tokens: dict[tuple[Role, str | None], str] = {}
 
     def token(self, role: Role, student: str | None = None) -> str:
@@ -200,16 +209,25 @@ class Stage:
         raise TimeoutError("runs did not end")
 
     def grade(self) -> None:
-        """Grade until the stage closes."""
-        self._worker.run(self.queue)
+        """Grade until the stage closes; by the course as it is then when its files are read again, as a worker does
+        that starts anew."""
+        while not self._over.is_set():
+            stop = self._stop = threading.Event()
+            course = self.app.state.service.course
+            GradingWorker(
+                self.settings, self.engine, course, self._grading, name="worker-1", stop=stop, clock=self.clock
+            ).run(self.queue)
 
     def close(self) -> None:
         self._over.set()
+        self._stop.set()
 
 
 @contextmanager
-def staged(folder: Path, course: Course, grading: Grading, **settings: object) -> Iterator[Stage]:
-    stage = Stage(folder, course, grading, **settings)
+def staged(
+    folder: Path, course: Course, grading: Grading, begins_at: float = EVENING_BEGINS_AT, **settings: object
+) -> Iterator[Stage]:
+    stage = Stage(folder, course, grading, begins_at, **settings)
     thread = threading.Thread(target=stage.grade, name="grading")
     with live(stage.app, stage.settings) as running:
         stage.url = running.url

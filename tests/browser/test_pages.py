@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser
 
 from tests.browser.evening import ADMIN, COURSE, GOOD, GRADER, SCALE, TEACHER, who_sent
+from tests.browser.hostile import MARKUP, NAME
 from tests.browser.screen import LOOKS, Screen, screen
 from tests.browser.stage import Stage
 from tests.browser.works import UNIT, Work
@@ -89,6 +90,7 @@ PAGES: Mapping[str, tuple[Visit, ...]] = {
     "/me/tokens": (Visit("/me/tokens", TEACHER), Visit("/me/tokens", who_sent(MISTAKEN))),
     "/tokens": (Visit("/tokens", ADMIN),),
     "/users": (Visit("/users", ADMIN),),
+    "/course-files": (Visit("/course-files", ADMIN),),
     "/audit": (Visit("/audit", ADMIN),),
     "/platforms": (Visit("/platforms", ADMIN),),
     "/platforms/{platform}": (Visit(lambda stage: f"/platforms/{stage.platform().id}", ADMIN),),
@@ -134,6 +136,34 @@ def test_page_can_be_used_by_keyboard(route: str, visit: Visit, stage: Stage, ch
 USABLE = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
     (node) => node.type !== 'hidden' && node.checkVisibility() && !node.disabled
 ).length"""
+
+
+INJECTED = "document.querySelectorAll('img[src=x], [onerror], main script:not([src]):not([type])').length"
+
+
+@EACH_VISIT
+def test_names_and_messages_are_shown_as_text(
+    route: str, visit: Visit, hostile_stage: Stage, chromium: Browser
+) -> None:
+    with visited(visit, hostile_stage, chromium) as shown:
+        assert shown.complaints == []
+        assert shown.page.evaluate(INJECTED) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "who", "text"),
+    [
+        (f"{CLASS}/{UNIT}/students", TEACHER, NAME),
+        (f"/courses/{COURSE}/people", TEACHER, NAME),
+        ("/courses", TEACHER, NAME),
+        (submission(MISTAKEN), TEACHER, MARKUP),
+    ],
+)
+def test_markup_is_read_as_it_was_written(
+    path: str | Callable[[Stage], str], who: str, text: str, hostile_stage: Stage, chromium: Browser
+) -> None:
+    with visited(Visit(path, who), hostile_stage, chromium) as shown:
+        assert text.strip() in shown.page.locator("main").inner_text()
 
 
 @contextmanager
