@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from grader.quiz import Quiz
 from sandbox.records import File
 from sandbox.runtimes import PLAIN
 
@@ -146,6 +147,7 @@ class Unit:
     full_matrix_cpu_seconds: float | None = None  # None: as the policy says
     oracle: UnitOracle | None = None
     deps: tuple[Dep, ...] = ()  # what it names itself, and of what the course offers what those name, nearest first
+    quiz: Quiz | None = None  # questions that are answered beside the code; no grade hangs on them
     runtime: str = PLAIN  # one of sandbox.runtimes
     aliases: Mapping[str, str] = field(default_factory=dict)  # other file names that stand for a unit's file, by path
     digest: str = ""  # SHA-256 over everything the unit's grade depends on

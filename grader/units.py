@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import course_tests, freedoms, hints, interface, manifest, module_file, names, patches
+from grader import course_tests, freedoms, hints, interface, manifest, module_file, names, patches, quiz
 from grader.course_file import line_of, text_of, tree_of
 from grader.digest import digest_of
 from grader.driver import driver_of
 from grader.errors import LoadError
 from grader.module_file import ModuleFile
+from grader.quiz import Quiz
 from grader.source import Unparsed, parse
 from grader.unit import (
     Contract,
@@ -210,6 +211,7 @@ def _load(tree: _Tree, file: str) -> Unit:
         weight_mutation=settings.weights.mutation,
         oracle=_oracle(tree, settings.id),
         deps=tuple(Dep(dep.id, dep.title) for dep in settings.deps),
+        quiz=_quiz(tree, settings.id),
         runtime=settings.runtime,
         aliases=dict(settings.aliases),
     )
@@ -399,6 +401,11 @@ def _wheats(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Wheat, .
     for wheat, changed in grouped.items():
         _check_variant(f"{folder}/{wheat}", changed, references, "the wheat")
     return tuple(Wheat(wheat, {**references, **changed}) for wheat, changed in sorted(grouped.items()))
+
+
+def _quiz(tree: _Tree, unit: str) -> Quiz | None:
+    file = f"quiz/{unit}.toml"
+    return quiz.load(file, tree.read(file)) if (tree.root / file).is_file() else None
 
 
 def _wheat_target(path: str, references: Mapping[str, bytes]) -> str:

@@ -7,11 +7,14 @@ of theirs reaches a screen.
 from collections.abc import Sequence
 from datetime import datetime
 from signal import Signals
+from typing import TYPE_CHECKING
 
 from grader.comparator import Difference, Kind
 from grader.report import Cause
-from grader.unit import Dep
 from sandbox.records import Ending, EndingKind, Limits, Resource
+
+if TYPE_CHECKING:  # units hold questions, whose sentences stand here
+    from grader.unit import Dep
 
 NAME_SHOWN_CHARS = 120
 INVALID_NAMED = 3
@@ -68,7 +71,7 @@ def other_language(language: str, path: str) -> str:
     return f"This unit is written in {language} ({shown(path)}). Only Python is graded here."
 
 
-def needs_dep(lacking: Sequence[Dep]) -> str:
+def needs_dep(lacking: "Sequence[Dep]") -> str:
     """`lacking`: nearest first; the one that nothing else of them stands in front of is the last."""
     first = lacking[-1]
     files = " ".join(f"-F {file.stem}=@{file.stem}.py" for file in first.files)

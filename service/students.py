@@ -37,6 +37,7 @@ from service.tables import (
     members,
     outcomes,
     overrides,
+    quiz_answers,
     results,
     sessions,
     submissions,
@@ -66,7 +67,7 @@ def is_known(connection: sa.Connection, student: str) -> bool:
     """Whether anything stored names the student."""
     if "\0" in student:  # PostgreSQL refuses to compare it
         return False
-    named = (submissions, tokens, users, extensions, overrides, hints, deliveries, audit_rows)
+    named = (submissions, tokens, users, extensions, overrides, hints, quiz_answers, deliveries, audit_rows)
     columns = [table.c.student for table in named]
     return any(
         connection.execute(sa.select(column).where(column == student).limit(1)).first() is not None
@@ -102,6 +103,7 @@ def export(connection: sa.Connection, student: str, target: IO[bytes], now: floa
             "overrides": _dicts(
                 connection, sa.select(overrides).where(overrides.c.student == student), without=("token",)
             ),
+            "quiz_answers": _dicts(connection, sa.select(quiz_answers).where(quiz_answers.c.student == student)),
             "hints": _dicts(
                 connection,
                 sa.select(hints).where(hints.c.student == student).order_by(hints.c.unlocked_at, hints.c.number),
@@ -254,6 +256,7 @@ def _erase_rows(connection: sa.Connection, student: str) -> tuple[str, dict[str,
     connection.execute(submissions.delete().where(submissions.c.student == student))
     connection.execute(extensions.delete().where(extensions.c.student == student))
     connection.execute(overrides.delete().where(overrides.c.student == student))
+    connection.execute(quiz_answers.delete().where(quiz_answers.c.student == student))
     connection.execute(hints.delete().where(hints.c.student == student))  # whoever unlocks holds the submission
     for table in (sessions, invitations, members):
         connection.execute(table.delete().where(table.c.user.in_(_user_of(student))))

@@ -17,6 +17,7 @@ ag_overrides    a student's grade for a unit, set by hand
 ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one
 ag_course_loads when somebody had the course's files read again: workers start anew after that
 ag_versions     what a unit was made of in each state of it by which something was graded
+ag_quiz_answers what students answered to the questions of a unit
 ag_hints        hints that students unlocked, and what they thought of them
 ag_idempotency  what was answered to a POST with an Idempotency-Key
 ag_deliveries   whom a grade, or the end of a submission, is told, and how far that is; ag_targets who tells them
@@ -450,6 +451,21 @@ hints = Table(
 )
 Index("ix_ag_hints_unit", hints.c.unit, hints.c.mutant, hints.c.number)
 Index("ix_ag_hints_student", hints.c.student)
+
+quiz_answers = Table(
+    "ag_quiz_answers",
+    metadata,
+    Column("course", String(64), ForeignKey("ag_courses.id"), nullable=False),
+    Column("unit", String(64), nullable=False),
+    Column("student", String(128), nullable=False),
+    Column("question", String(32), nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("mark", String(16), nullable=False),  # right | wrong | kept
+    Column("message", Text, nullable=False),
+    Column("answered_at", Double, nullable=False),
+    PrimaryKeyConstraint("course", "unit", "student", "question"),
+)
+Index("ix_ag_quiz_answers_student", quiz_answers.c.student)
 
 idempotency = Table(
     "ag_idempotency",

@@ -71,6 +71,13 @@ OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."
 
 
+QUIZ_OF_STUDENTS = "Questions are answered by students of the course, each with a token or session of their own."
+
+
+def quiz_unknown(unit: str) -> str:
+    return f"Unit {unit} has no questions."
+
+
 def role_missing(role: Role) -> str:
     return f"This is for teachers; your token has the role {role.value}."
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,10 +26,12 @@ from grader.ol.account import Account
 from grader.ol.places import Places
 from grader.ol.screen import PHASES, Screen
 from grader.ol.stops import Blocked, Drift, Failed, NotStarted, Ours, Refused, Stop, Usage
+from grader.quiz import Choices, Mark, Quiz, Shapes, points
+from grader.quiz import grade as grade_quiz
 from grader.report import Outcome, Report, Verdict
 from grader.submission import Submission, Upload
 from grader.unit import CourseTest, Unit
-from grader.wording import shown
+from grader.wording import escaped, shown
 from sandbox.errors import SandboxError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -223,6 +226,73 @@ def status(
         if logged_in is None:
             screen.say("You are not logged in: ol login")
     screen.tell({"units": rows, "server": logged_in.server if logged_in else None})
+
+
+@app.command()
+def quiz(
+    unit_id: UnitId,
+    given: Annotated[
+        list[str] | None, typer.Option("--answer", metavar="QUESTION=TEXT", help="Instead of being asked; repeatable.")
+    ] = None,
+    course: Tree = None,
+    as_json: AsJson = False,
+) -> None:
+    """The unit's questions: marked here, and kept for your teacher if you are logged in."""
+    screen, here = Screen(as_json=as_json), _here(course)
+    unit = here.unit(unit_id)
+    if unit.quiz is None:
+        raise Usage(f"Unit {unit.id} has no questions.")
+    answers = _given(unit.quiz, given) if given else _asked(screen, unit.quiz)
+    results = grade_quiz(unit.quiz, answers)
+    logged_in = accounts.load()
+    if logged_in is not None:
+        body = {"answers": answers, **({"course": logged_in.course} if logged_in.course else {})}
+        with service.opened(logged_in) as client:
+            service.ask(client, "POST", f"/v1/units/{unit.id}/quiz", json=body)
+    for result in results:
+        style = {Mark.RIGHT: "green", Mark.WRONG: "red"}.get(result.mark, "")
+        screen.say(f"{result.id}: {result.mark.value}", style)
+        screen.say(f"     {escaped(result.message)}")
+    right, told = points(results)
+    screen.say(f"{right} of {told} right." + (" Kept for your teacher." if logged_in else ""), "bold")
+    screen.tell({"unit": unit.id, "right": right, "of": told, "answers": [asdict(result) for result in results]})
+    if right < told:
+        raise Failed("")
+
+
+def _given(quiz: Quiz, pairs: Sequence[str]) -> dict[str, Any]:
+    """Answers by question from QUESTION=TEXT, or QUESTION.PART=TEXT for one shape of several."""
+    answers: dict[str, Any] = {}
+    known = {question.id for question in quiz.questions}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        question, dot, part = name.partition(".")
+        if not equals or question not in known:
+            raise Usage(f"--answer wants QUESTION=TEXT, and the questions are {', '.join(sorted(known))}.")
+        if dot:
+            answers.setdefault(question, {})[part] = text
+        else:
+            answers[question] = text
+    return answers
+
+
+def _asked(screen: Screen, quiz: Quiz) -> dict[str, Any]:
+    """Answers as they are typed; those that are left empty are not given."""
+    answers: dict[str, Any] = {}
+    for question in quiz.questions:
+        typer.echo(question.text, err=True)
+        if isinstance(question, Shapes) and len(question.parts) > 1:
+            answers[question.id] = {part.name: _typed(part.name) for part in question.parts}
+            continue
+        if isinstance(question, Choices):
+            for choice in question.choices:
+                typer.echo(f"  {choice.id}: {choice.text}", err=True)
+        answers[question.id] = _typed(question.id)
+    return answers
+
+
+def _typed(name: str) -> str:
+    return str(typer.prompt(name, default="", show_default=False, err=True))
 
 
 @app.command()

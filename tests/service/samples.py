@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from grader.grade import Progress
+from grader.quiz import load as load_quiz
 from grader.report import (
     Baselines,
     Cause,
@@ -31,6 +32,23 @@ SOURCE = b"def twice(x):\n    return 2 * x\n"
 TESTS = b"from tinyllm.demo.twice import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n"
 HIDDEN = "what a test said on a mutant"
 HINTS = {"s01": ("doubling", "the double of 3"), "m01": ("a sign", "a negative number", "the double of -2", "is -4")}
+
+
+QUIZ = load_quiz(
+    "quiz/L0.0.toml",
+    b"""
+[[questions]]
+id = "shape"
+text = "Of a <pair>?"
+kind = "shapes"
+parts = [{ name = "pair", answer = [2] }]
+explanation = "A pair has two."
+[[questions]]
+id = "why"
+text = "Why?"
+kind = "text"
+""",
+)
 
 
 def unit(unit_id: str = "L0.0") -> Unit:
@@ -64,6 +82,7 @@ def unit(unit_id: str = "L0.0") -> Unit:
         wheats=(),
         freedoms=(Freedom("types", "Whether the result of an int is an int or a float.", ()),),
         errata=(Erratum("4.0001", "4", "Twice 2 is 4."),),
+        quiz=QUIZ,
     )
 
 

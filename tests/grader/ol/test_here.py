@@ -177,3 +177,29 @@ def test_without_a_course_tree_that_is_said(
     monkeypatch.chdir(tmp_path)
     assert run(["start", "Z1"]) == USAGE
     assert "--course DIR" in capsys.readouterr().err
+
+
+QUIZ = """
+[[questions]]
+id = "shapes"
+text = "Which shapes?"
+kind = "shapes"
+parts = [{ name = "in", answer = [2, 3] }, { name = "out", answer = [6] }]
+[[questions]]
+id = "why"
+text = "Why?"
+kind = "text"
+"""
+
+
+def test_questions_are_answered_and_marked(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["quiz", "Z1"]) == USAGE
+    (repository / "course/quiz").mkdir()
+    (repository / "course/quiz/Z1.toml").write_text(QUIZ)
+    capsys.readouterr()
+    words = ["quiz", "Z1", "--json", "--answer", "shapes.in=2x3", "--answer", "why=because"]
+    assert run([*words, "--answer", "shapes.out=5"]) == FAIL
+    assert "6" not in json.loads(said(capsys))["answers"][0]["message"]
+    assert run([*words, "--answer", "shapes.out=(6,)"]) == PASS
+    assert json.loads(said(capsys))["right"] == 1
+    assert run(["quiz", "Z1", "--answer", "other=1"]) == USAGE
