@@ -66,12 +66,14 @@ class Deployment:
 
 def is_safe(url: str) -> bool:
     """Whether we may send tokens and browsers there: https, or http on this machine for trying things out."""
+    if any(not " " < c <= "~" for c in url):  # a host in other letters is written with xn--
+        return False
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    if not host or parts.username is not None or any(c <= " " or c in "\\;,\"'" for c in parts.netloc):
+    if not host or parts.username is not None or any(c in "\\;,\"'" for c in parts.netloc):
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
 
