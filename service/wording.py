@@ -71,6 +71,8 @@ OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."
 
 
+DIFF_BEFORE_PASSING = "The reference is shown beside a submission once it has passed."
+DIFF_WITHHELD = "This course does not show the reference now."
 QUIZ_OF_STUDENTS = "Questions are answered by students of the course, each with a token or session of their own."
 
 

@@ -4,7 +4,6 @@ Exit status: 0 pass, 1 fail, 2 usage, 3 another unit is to be built first, 4 the
 ours, 6 what was sent cannot be taken in, 7 not started.
 """
 
-import difflib
 import hashlib
 import json
 import sys
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from grader import deps
+from grader import deps, diffs
 from grader.errors import Rejected
 from grader.grade import Progress as Done
 from grader.ol import account as accounts
@@ -178,7 +177,6 @@ def diff(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
     """Your code beside the reference, once you have passed."""
     screen, here = Screen(as_json=as_json), _here(course)
     unit = here.unit(unit_id)
-    uploads = places.built(here, unit)
     submission = places.submission(here, unit)
     kept = _kept(here, unit, submission)
     passed = kept.is_file() and Report.model_validate_json(kept.read_bytes()).verdict is Verdict.PASS
@@ -188,12 +186,7 @@ def diff(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
             raise Failed(f"The reference is shown once you have passed. {report.next_step}")
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(report.to_json(), encoding="utf-8")
-    lines: list[str] = []
-    for file in unit.files:
-        yours, ours = uploads[file.stem].data.decode(errors="replace"), file.reference.decode()
-        lines += difflib.unified_diff(
-            yours.splitlines(), ours.splitlines(), f"yours/{file.path}", file.path, lineterm=""
-        )
+    lines = diffs.to_reference(unit, submission.files).splitlines()
     for line in lines:
         screen.say(line, {"+": "green", "-": "red"}.get(line[:1], ""))
     screen.tell({"unit": unit.id, "diff": lines})

@@ -7,6 +7,7 @@ from service.routes import (
     classes,
     classroom,
     course,
+    diffs,
     events,
     grades,
     health,
@@ -24,6 +25,7 @@ from service.routes import (
 ALL = (
     submit.router,
     submissions.router,
+    diffs.router,
     hints.router,
     quizzes.router,
     events.router,

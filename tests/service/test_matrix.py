@@ -204,6 +204,7 @@ TABLE = {
     ("GET", SUBMISSION + "/runs"): owned(),
     ("GET", SUBMISSION + "/runs/{run_id}/report"): owned(),
     ("POST", SUBMISSION + "/runs"): staff(good={202, 409}, send={"json": {"reason": "a new test"}}),
+    ("GET", SUBMISSION + "/diff"): owned(),
     ("DELETE", SUBMISSION): owned(queued=True),
     ("GET", HINTS): owned(),
     ("POST", HINTS): owned(send={"json": {"mutant": "m01", "number": 2}}),
