@@ -39,7 +39,7 @@ def replaying(
         report = recorded[_of_unsigned(submission).digest]
         for number, step in enumerate(STEPS):
             progress(Progress(step, number, len(STEPS)))
-        return change(_without_mutants(_about(report, submission, about), unit))
+        return change(_without_mutants(_about(report, submission, about, unit), unit))
 
     return FakeGrading(answer, conditions="replayed")
 
@@ -53,7 +53,7 @@ def _of_unsigned(submission: Submission) -> Submission:
     return Submission(submission.unit, files, submission.tests)
 
 
-def _about(report: Report, submission: Submission, about: About) -> Report:
+def _about(report: Report, submission: Submission, about: About, unit: Unit) -> Report:
     part = report.submission.model_copy(
         update={
             "id": about.id,
@@ -63,13 +63,16 @@ def _about(report: Report, submission: Submission, about: About) -> Report:
             "digest": submission.digest,
         }
     )
-    return report.model_copy(update={"submission": part})
+    integrity = report.integrity
+    if integrity is not None:
+        integrity = integrity.model_copy(update={"digests": {**integrity.digests, "unit": unit.digest}})
+    return report.model_copy(update={"submission": part, "integrity": integrity})
 
 
 def _without_mutants(report: Report, unit: Unit) -> Report:
     """The report as it would be with the mutants that the unit still has."""
     part, there = report.mutation, {mutant.id for mutant in unit.mutants}
-    if part is None or report.weights is None or report.integrity is None or report.course_tests is None:
+    if part is None or report.weights is None or report.course_tests is None:
         return report
     mutants = tuple(mutant for mutant in part.mutants if mutant.id in there)
     if len(mutants) == len(part.mutants):
@@ -83,9 +86,6 @@ def _without_mutants(report: Report, unit: Unit) -> Report:
         update={
             "mutation": part.model_copy(update=changed | {"score": score, "kill_matrix": None}),
             "score": round(report.weights.course_tests * tests + report.weights.mutation * score, 6),
-            "integrity": report.integrity.model_copy(
-                update={"digests": {**report.integrity.digests, "unit": unit.digest}}
-            ),
         }
     )
 

@@ -6,7 +6,7 @@ Web and worker are the product's own, on an SQLite file; between them, instead o
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -25,7 +25,7 @@ from service.lti.platforms import Platform
 from service.offerings import By, Offering
 from service.people import invitations, members, sessions, users
 from service.people.users import User
-from service.queue import FakeQueue, Handler
+from service.queue import FakeQueue, Handler, Stopping
 from service.regrading import trials
 from service.settings import Settings
 from service.tables import runs
@@ -74,7 +74,8 @@ class Belt(FakeQueue):
         def hand_over() -> None:
             while not self._over.wait(LOOK_SECONDS):
                 while self.submitted and not self._over.is_set():
-                    handler(self.submitted.pop(0))
+                    with suppress(Stopping):  # the worker that starts anew finds it
+                        handler(self.submitted.pop(0))
 
         self._thread = threading.Thread(target=hand_over, name="belt")
         self._thread.start()
