@@ -75,6 +75,12 @@ def test_a_teachers_evening(empty_stage: Stage, platform: Platform, chromium: Br
     assert all(after[student] > before[student] for student in passed)
 
 
+def press(page: Page, name: str) -> None:
+    """Press the button and wait for the page that it leads to."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=name, exact=True).click()
+
+
 # -- what an administrator does --------------------------------------------------------------------------------------
 
 
@@ -82,7 +88,7 @@ def set_password(shown: Screen, link: str) -> None:
     shown.page.goto(link if link.startswith("http") else shown.base_url + link)
     shown.page.get_by_label("New password").fill(PASSWORD)
     shown.page.get_by_label("The same again").fill(PASSWORD)
-    shown.page.get_by_role("button", name="Set the password").click()
+    press(shown.page, "Set the password")
     shown.page.wait_for_url("**/courses")
 
 
@@ -92,13 +98,13 @@ def make_course(page: Page) -> str:
     page.get_by_label("Id", exact=True).fill(COURSE)
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_label("I teach it").uncheck()
-    page.get_by_role("button", name="Make the course").click()
+    press(page, "Make the course")
     page.goto(page.url.partition("/courses")[0] + f"/courses/{COURSE}/people")
     page.get_by_label("Login or email").fill(TEACHER)
     page.get_by_label("Name", exact=True).fill("Grace Hopper")
     page.locator("#add-role").select_option("teacher")
-    page.get_by_role("button", name="Add", exact=True).click()
-    page.get_by_role("button", name="Make a link for Grace Hopper to set a password").click()
+    press(page, "Add")
+    press(page, "Make a link for Grace Hopper to set a password")
     return page.locator("main .secret").first.inner_text()
 
 
@@ -106,16 +112,16 @@ def register(shown: Screen, platform: Platform) -> None:
     shown.open("/platforms")
     for name, value in platform.said().items():
         shown.page.locator(f"main [name={name}]").fill(value)
-    shown.page.get_by_role("button", name="Register", exact=True).click()
+    press(shown.page, "Register")
     shown.open("/platforms")
     shown.page.get_by_role("link", name="Loopback").click()
     shown.page.get_by_label("Another deployment id").fill(platform.deployment)
-    shown.page.get_by_role("button", name="Let in", exact=True).click()
+    press(shown.page, "Let in")
 
 
 def reload_course(shown: Screen) -> None:
     shown.open("/course-files")
-    shown.page.get_by_role("button", name="Read the files again").click()
+    press(shown.page, "Read the files again")
     assert TOO_HARD in shown.page.get_by_role("status").inner_text()
 
 
@@ -136,8 +142,8 @@ def drop_mutant(course: Path) -> None:
 def import_roster(shown: Screen) -> None:
     shown.open(f"/courses/{COURSE}/people/import")
     shown.page.get_by_label("A CSV file").set_input_files(ROSTER)
-    shown.page.get_by_role("button", name="Show what it changes").click()
-    shown.page.get_by_role("button", name="Apply these 30 changes").click()
+    press(shown.page, "Show what it changes")
+    press(shown.page, "Apply these 30 changes")
     shown.open(f"/courses/{COURSE}/people")
     assert roster()[-1].name in shown.page.locator("main").inner_text()
 
@@ -148,14 +154,14 @@ def connect(shown: Screen, platform: Platform) -> None:
     platform.add(*(Person(each.student, "Learner", each.name, each.email) for each in roster()))
     platform.activity(ACTIVITY)
     shown.open(f"/courses/{COURSE}/platforms")
-    shown.page.get_by_role("button", name="Make a code").click()
+    press(shown.page, "Make a code")
     code = shown.page.locator("main .secret").inner_text()
     shown.page.goto(platform.login_url(TEACHER, ACTIVITY))
     shown.page.wait_for_url("**/lti/setup/*")
     shown.page.locator("#course-code").check()
     shown.page.get_by_label("Code", exact=True).fill(code)
     shown.page.get_by_label(f"{UNIT}: ").check()
-    shown.page.get_by_role("button", name="Use this activity so").click()
+    press(shown.page, "Use this activity so")
     shown.page.wait_for_url(f"**/courses/{COURSE}/**")
 
 
@@ -172,7 +178,7 @@ def extend(shown: Screen, student: str) -> None:
     form.locator("[name=student]").fill(student)
     form.locator("[name=due_at]").fill("2030-01-01T12:00")
     form.locator("[name=reason]").fill("ill")
-    form.get_by_role("button", name="Extend").click()
+    press(shown.page, "Extend")
     assert student in shown.page.locator("main").inner_text()
 
 
@@ -180,12 +186,12 @@ def regrade(shown: Screen, stage: Stage) -> None:
     shown.open(f"/courses/{COURSE}/regrades")
     shown.page.locator("#unit").select_option(UNIT)
     shown.page.locator("#reason").fill("Nobody caught one mutant: it is gone.")
-    shown.page.get_by_role("button", name="Try it").click()
+    press(shown.page, "Try it")
     shown.page.wait_for_url("**/regrades/*")
     stage.settled()
     shown.page.reload()
     assert TOO_HARD in (shown.page.locator("main").text_content() or "")
-    shown.page.get_by_role("button", name="Apply all").click()
+    press(shown.page, "Apply all 61")
 
 
 # -- the learning platform -------------------------------------------------------------------------------------------
