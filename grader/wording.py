@@ -805,6 +805,10 @@ QUIZ_KEPT = "Your teacher reads this answer."
 QUIZ_CUT = " (cut here: too long)"
 
 
+def diff_cut(path: str, lines: int) -> str:
+    return f"\\ {lines} more lines of your {path} were not compared: it is too long."
+
+
 def quiz_no_shape(part: str) -> str:
     return f"{part}: this is no shape. Write whole numbers in order, for example (4, 7)."
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.diffs import MOST_LINES, to_reference
 from grader.report import Verdict
 from service.worker import FakeGrading
 from tests.service import samples
@@ -53,3 +54,11 @@ def test_a_course_that_tells_less_does_not_show_it(bench):
     assert put.status_code == 200, put.text
     answer = diff(bench, submission)
     assert (answer.status_code, answer.json()["code"]) == (403, "feedback_withheld")
+
+
+def test_of_a_very_long_file_only_the_beginning_is_compared():
+    unit = samples.unit()
+    file = unit.files[0]
+    lines = to_reference(unit, {file.path: file.reference + b"\n" * 100_000}).splitlines()
+    assert len(lines) < 3 * MOST_LINES
+    assert lines[-1].startswith("\\ ") and str(100_000 + file.reference.count(b"\n") - MOST_LINES) in lines[-1]
