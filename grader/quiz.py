@@ -34,6 +34,7 @@ from grader.course_file import settings_of
 
 MOST_CHARACTERS = 5_000  # of one answer; what is beyond is cut, and said to be
 MOST_AXES = 16
+MOST_SHAPE_CHARACTERS = 500  # of a text that is read as a shape
 
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -196,6 +197,8 @@ def shape_of(text: str) -> tuple[int, ...] | None:
 
     The empty shape is () or [].
     """
+    if len(text) > MOST_SHAPE_CHARACTERS:
+        return None
     plain = re.sub(r"^\s*(torch\.Size|tuple|list|shape)?\s*", "", text.strip(), count=1)
     plain = re.sub(r"[A-Za-z_]\w*\s*=\s*(?=\d)", "", plain)  # names of axes
     plain = re.sub(r"[()\[\]{}]", " ", plain)
@@ -219,7 +222,7 @@ def _text(answer: Any) -> str:
         answer = str(answer)
     if not isinstance(answer, str):
         return ""
-    text = answer.strip()
+    text = answer.strip().encode(errors="replace").decode()  # half a character is none, and no database keeps it
     return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + wording.QUIZ_CUT
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grader.errors import LoadError
-from grader.quiz import MOST_CHARACTERS, Mark, grade, load, points, shape_of
+from grader.quiz import MOST_CHARACTERS, MOST_SHAPE_CHARACTERS, Mark, grade, load, points, shape_of
 
 QUIZ = """\
 [[questions]]
@@ -103,6 +103,10 @@ def test_what_is_not_answered_is_said_to_be_and_points_count_what_a_machine_can_
     assert [result.mark for result in results] == [Mark.UNANSWERED, Mark.RIGHT, Mark.KEPT]
     assert points(results) == (1, 2)
     assert points(grade(quiz, {})) == (0, 3)
+
+
+def test_a_text_too_long_for_a_shape_is_none_whatever_it_says() -> None:
+    assert shape_of("2" + " " * MOST_SHAPE_CHARACTERS) is None
 
 
 ANYTHING = st.recursive(

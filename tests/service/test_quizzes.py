@@ -76,3 +76,9 @@ def test_answers_go_with_their_student(bench):
         assert students.is_known(connection, "ada")
     students.erase(bench.engine, bench.queue, "ada", who=None, wait_seconds=0)
     assert [row.student for row in bench.rows(tables.quiz_answers)] == ["bob"]
+
+
+def test_half_a_character_is_kept_as_a_sign_for_none(bench):
+    headers = {**bench.auth("ada"), "Content-Type": "application/json"}
+    sent = bench.client.request("POST", QUIZ, headers=headers, content=b'{"answers": {"why": "a \\ud800 b"}}')
+    assert (sent.status_code, sent.json()["answers"][0]["answer"]) == (200, "a ? b")
