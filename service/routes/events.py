@@ -68,7 +68,8 @@ def events(
         return Response(status_code=204)
     settings = service.settings
     most = settings.max_streams_per_token if account.reads_all else settings.max_streams_per_student
-    return EventStream(hub, state, account.id, most, last_event_id)
+    # A person makes as many tokens as they like: together they follow no more than one does.
+    return EventStream(hub, state, account.user or account.student or account.id, most, last_event_id)
 
 
 def show(service: Service) -> Show:

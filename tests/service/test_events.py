@@ -11,9 +11,11 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from service import database
+from service import accounts, database
 from service.answers import SubmissionAnswer
 from service.events import Follower, State
+from service.offerings import By
+from service.people import mint, users
 from service.runs import Status
 from service.tables import runs, submissions
 from tests.service.live import PATIENCE_SECONDS, live
@@ -197,6 +199,23 @@ def test_a_token_follows_only_so_many_at_a_time(make_bench):
         for reader in readers:
             reader.join()
         assert follow(bench, submission).join()
+
+
+def test_a_person_follows_no_more_with_many_tokens(make_bench):
+    bench = make_bench(max_streams_per_student=1)
+    bench.person("ada", default="student")
+    with database.writing(bench.engine) as connection:
+        user = users.find_by_login(connection, "ada")
+        account = accounts.find(connection, user.account, bench.clock())
+        by = By(account, bench.clock())
+        made = [mint.for_person(connection, account, "ada", by, label="").secret for _ in range(2)]
+    submission = bench.submitted("ada")
+    with live(bench.app, bench.settings) as running:
+        address = f"{running.url}/v1/submissions/{submission}/events"
+        first, second = ({"Authorization": f"Bearer {secret}"} for secret in made)
+        with httpx.stream("GET", address, headers=first) as opened:
+            assert opened.status_code == 200
+            assert httpx.get(address, headers=second).status_code == 429
 
 
 def test_each_client_is_given_the_links_that_lead_back_to_it(served):
