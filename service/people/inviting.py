@@ -1,7 +1,8 @@
 """Who wants to hand over a link, and for whom, goes in; whether they may comes out.
 
 Whoever holds a link becomes that person. A teacher therefore makes links only for people who are in no course
-but the teacher's own ones, and for another teacher only before that one has set a password. (docs/decisions/0179)
+but the teacher's own ones, and for another teacher only before that one has set a password. Nor is it enough to put
+somebody into one's course who signs in already: such a person has to have begun here. (docs/decisions/0179)
 """
 
 import sqlalchemy as sa
@@ -18,6 +19,9 @@ def may_invite(connection: sa.Connection, account: Account, user: User) -> bool:
     if user.admin:
         return False
     parts = members.of_user(connection, user.id)
+    began_here = any(part.since == user.created_at for part in parts)
+    if user.has_password and not began_here:
+        return False
     return bool(parts) and all(_is_below(account, part.course, part.role, user) for part in parts)
 
 

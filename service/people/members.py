@@ -47,6 +47,7 @@ class Part:
     role: Role
     section: str
     archived: bool
+    since: float  # UTC seconds
 
 
 class LastTeacher(ValueError):
@@ -117,12 +118,12 @@ def sections(connection: sa.Connection, course: str) -> list[str]:
 def of_user(connection: sa.Connection, user_id: str) -> list[Part]:
     """The courses of a person, by title."""
     query = (
-        sa.select(members.c.course, courses.c.title, members.c.role, members.c.section, courses.c.archived_at)
+        sa.select(members, courses.c.title, courses.c.archived_at)
         .join(courses, courses.c.id == members.c.course)
         .where(members.c.user == user_id)
     )
     return [
-        Part(row.course, row.title, Role(row.role), row.section, row.archived_at is not None)
+        Part(row.course, row.title, Role(row.role), row.section, row.archived_at is not None, row.created_at)
         for row in connection.execute(query.order_by(courses.c.title, courses.c.id))
     ]
 

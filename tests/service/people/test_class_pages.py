@@ -273,3 +273,15 @@ def test_a_student_sees_what_they_sent_and_a_hostile_name_is_text(bench):
     for path in ("/courses", "/courses/x", "/courses/x/settings", "/users", "/audit", "/courses/x/people"):
         text = boss.get(path).text
         assert "<script>alert" not in text, path
+
+
+def test_nobody_is_taken_over_by_being_put_into_a_course(bench, tess):
+    for login, password in (("prof", "a hash"), ("new", "")):
+        user = bench.person(login)
+        if password:
+            with database.writing(bench.engine) as connection:
+                users.set_password(connection, user.id, password)
+    bench.clock.now += 60
+    for login, status in (("prof", 403), ("new", 200)):
+        assert tess.post(PEOPLE, do="add", login=login, role="student").status_code == 303
+        assert tess.post(PEOPLE, do="link", login=login).status_code == status
