@@ -101,6 +101,8 @@ def is_public(address: str) -> bool:
         hidden = [found.ipv4_mapped, found.sixtofour, *(found.teredo or ())]
         if found in _NAT64:
             hidden.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
+        if found.is_site_local:  # out of use, and global to Python
+            return False
     is_global = found.is_global and not found.is_multicast and not found.is_reserved
     return (is_global or any(hidden)) and all(is_public(str(each)) for each in hidden if each is not None)
 
