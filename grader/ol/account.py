@@ -33,7 +33,9 @@ def load() -> Account | None:
             kept = {str(name): str(value) for name, value in json.loads(file.read_text(encoding="utf-8")).items()}
         except (ValueError, AttributeError) as error:
             raise Usage(f"{file} cannot be read: log in anew with: ol login") from error
-    server, token = os.environ.get(SERVER) or kept.get("server"), os.environ.get(TOKEN) or kept.get("token")
+    named, known = os.environ.get(SERVER), kept.get("server")
+    is_elsewhere = named and named.rstrip("/") != (known or "").rstrip("/")  # a token is for one service only
+    server, token = named or known, os.environ.get(TOKEN) or (None if is_elsewhere else kept.get("token"))
     return Account(server, token, os.environ.get(COURSE) or kept.get("course", "")) if server and token else None
 
 

@@ -66,9 +66,11 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
         if path.exists():
             kept.append(file.path)
             continue
+        here.check_inside(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(stubs.stub(unit.contract[file.module].source, f"{unit.id}: {unit.title}"), encoding="utf-8")
         laid.append(file.path)
+    here.check_inside(here.tests(unit))
     here.tests(unit).mkdir(parents=True, exist_ok=True)
     for each in laid:
         screen.say(f"Laid {each}: fill it in.", "green")
@@ -375,7 +377,9 @@ def _graded_here(screen: Screen, unit: Unit, submission: Submission) -> Report:
 def _kept(here: Places, unit: Unit, submission: Submission) -> Path:
     """Where the grade of exactly these files, by exactly this unit, is kept."""
     key = hashlib.sha256(f"{unit.digest} {submission.digest}".encode()).hexdigest()[:32]
-    return here.root / ".ol" / f"{unit.id}-{key}.json"
+    kept = here.root / ".ol" / f"{unit.id}-{key}.json"
+    here.check_inside(kept)
+    return kept
 
 
 def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, ref_deps: str) -> None:

@@ -29,6 +29,11 @@ class Places:
     def tests(self, unit: Unit) -> Path:
         return self.root / unit.tests_path
 
+    def check_inside(self, path: Path) -> None:
+        """Raises Usage for a path that leads out of the repository, by a link for example: nothing is written there."""
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            raise Usage(f"{path} leads out of {self.root}: nothing is written there.")
+
     def course(self) -> Course:
         """Raises Usage where there is none."""
         if self.tree is None:

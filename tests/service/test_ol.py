@@ -95,6 +95,14 @@ def test_a_token_is_tried_then_kept_for_its_owner_alone(served, monkeypatch, cap
     assert account.load() is None
 
 
+def test_a_token_goes_to_the_service_it_was_kept_for_and_to_no_other(repository, monkeypatch):
+    account.save(account.Account("https://grader.example", "ag_kept"))
+    monkeypatch.setenv("OL_SERVER", "https://other.example")
+    assert account.load() is None
+    monkeypatch.setenv("OL_SERVER", "https://grader.example/")
+    assert account.load() == account.Account("https://grader.example/", "ag_kept")
+
+
 def open_text(text):
     import io
 

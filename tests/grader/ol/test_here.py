@@ -203,3 +203,14 @@ def test_questions_are_answered_and_marked(repository: Path, capsys: pytest.Capt
     assert run([*words, "--answer", "shapes.out=(6,)"]) == PASS
     assert json.loads(said(capsys))["right"] == 1
     assert run(["quiz", "Z1", "--answer", "other=1"]) == USAGE
+
+
+@pytest.mark.parametrize("link", ["python", "python/tinyllm/demo/double.py"])
+def test_nothing_is_written_outside_the_repository(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, link: str
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (repository / link).parent.mkdir(parents=True, exist_ok=True)
+    (repository / link).symlink_to(outside / "there" if "." in link else outside)
+    assert run(["start", "Z1"]) == USAGE
+    assert list(outside.iterdir()) == []
