@@ -1,6 +1,5 @@
 """A unit of a course goes in; the page of the grades that were set by hand comes out, on which a teacher sets them."""
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
@@ -8,22 +7,14 @@ from service import offerings, overrides, views, walltime, wording
 from service.accounts import Account
 from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
-from service.offerings import By, Offering
+from service.offerings import By
 from service.overrides import Override
-from service.problems import Problem
 from service.routes.overrides import OverrideBody
 from service.views import Posted, Staff, Teaching, text
 
 router = APIRouter(include_in_schema=False)
 
 BY_HAND = "/courses/{course}/units/{unit}/by-hand"
-
-
-def _offering(connection: sa.Connection, course: str) -> Offering:
-    found = offerings.find(connection, course)
-    if found is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
-    return found
 
 
 @router.get(BY_HAND)
@@ -56,7 +47,7 @@ def put_by_hand(
     if body is None or not student or len(student) > 128 or not student.isprintable():
         return _by_hand(request, account, course, unit.id, service, wording.OVERRIDE_INCOMPLETE, 422)
     with writing(service.engine) as connection:
-        _offering(connection, course)
+        offerings.course_of(connection, course)
         wanted = Override(student, body.score, body.reason, account.id, now)
         overrides.put(connection, course, unit.id, wanted, by)
     return views.redirect(f"/courses/{course}/units/{unit.id}/by-hand")
@@ -66,7 +57,7 @@ def _by_hand(
     request: Request, account: Account, course: str, unit: str, service: Service, error: str = "", status: int = 200
 ) -> Response:
     with reading(service.engine) as connection:
-        offering = _offering(connection, course)
+        offering = offerings.course_of(connection, course)
         found = overrides.of_unit(connection, course, unit)
     return views.page(
         request,

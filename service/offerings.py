@@ -14,10 +14,11 @@ from enum import StrEnum
 import sqlalchemy as sa
 
 from grader.report import Level
-from service import audit, outbox, tables
+from service import audit, outbox, tables, wording
 from service.accounts import Account
 from service.database import insert_or_ignore
 from service.deadlines import LatePolicy, Times, extended
+from service.problems import Problem
 
 
 class Counts(StrEnum):
@@ -122,6 +123,14 @@ def all_offerings(connection: sa.Connection) -> list[Offering]:
 def find(connection: sa.Connection, course: str) -> Offering | None:
     row = connection.execute(sa.select(tables.courses).where(tables.courses.c.id == course)).one_or_none()
     return _offering(row) if row is not None else None
+
+
+def course_of(connection: sa.Connection, course: str) -> Offering:
+    """The course that a path names; raises Problem 404 if there is none."""
+    found = find(connection, course)
+    if found is None:
+        raise Problem(404, "course_unknown", wording.offering_unknown(course))
+    return found
 
 
 def put(connection: sa.Connection, offering: Offering, by: By) -> None:

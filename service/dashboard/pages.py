@@ -26,7 +26,6 @@ from service.dashboard import asked, charts, drawings, live, units
 from service.dashboard import wording as words
 from service.dashboard.asked import Asked
 from service.dashboard.at import At
-from service.dashboard.courses import course_of
 from service.dashboard.saying import Saying
 from service.database import reading
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
@@ -56,7 +55,7 @@ class View:
         self, connection: sa.Connection, request: Request, service: Service, account: Account, unit: Unit
     ) -> None:
         self.now = service.clock()
-        self.course = course_of(connection, request.path_params["course"])
+        self.course = offerings.course_of(connection, request.path_params["course"])
         self.at = At(self.course.id, unit.id)
         self.say = Saying(self.course.timezone)
         self.asked = Asked.of(request.query_params)
@@ -97,7 +96,7 @@ class View:
 @router.get(CLASS)
 def class_page(request: Request, service: Served, account: Staff, course: CourseId) -> Response:
     with reading(service.engine) as connection:
-        offering = course_of(connection, course)
+        offering = offerings.course_of(connection, course)
         found = units.of_course(connection, course, service.course.units.values())
     return views.page(
         request,
@@ -217,7 +216,7 @@ def student_page(
         raise Problem(404, "student_unknown", wording.STUDENT_UNKNOWN)
     now = service.clock()
     with reading(service.engine) as connection:
-        offering = course_of(connection, course)
+        offering = offerings.course_of(connection, course)
         wanted = Selection(course, unit.id, student=student)
         mark = live.mark(connection, request, account, wanted, service.course.digest, now)
         if unchanged := live.unchanged(request, mark):

@@ -10,13 +10,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ValidationError
 
-from service import answers, dependencies, links, runs, views, wording
+from service import answers, dependencies, links, offerings, runs, views, wording
 from service.accounts import Account, Role
 from service.dashboard import charts, submission
 from service.dashboard import wording as words
 from service.dashboard.at import At
 from service.dashboard.at import submission as at_submission
-from service.dashboard.courses import course_of
 from service.dashboard.saying import Saying
 from service.database import reading
 from service.dependencies import RequestId, Served, Sight
@@ -74,7 +73,7 @@ def submission_page(
         as_student = account.sees_class and (as_role is not None or moment is not None)
         reader = submission.Reader(account, account.sees_class and not as_student, moment)
         found = submission.read(service, connection, reader, stored, run)
-        offering = course_of(connection, stored.course)
+        offering = offerings.course_of(connection, stored.course)
     at = At(stored.course, stored.unit)
     return views.page(
         request,
@@ -102,7 +101,7 @@ def viewer_page(request: Request, service: Served, visitor: SignedIn, submission
     """Stryker's own view of the report, which needs more of the browser than our pages do. (docs/decisions/0186)"""
     sight = dependencies.sight(submission_id, service, visitor.account)
     with reading(service.engine) as connection:
-        offering = course_of(connection, sight.stored.course)
+        offering = offerings.course_of(connection, sight.stored.course)
     policy = VIEWER_POLICY.format(getattr(request.state, "frame_ancestors", "'none'"))
     return views.page(
         request,

@@ -8,6 +8,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from fastapi import APIRouter, Path, Request, Response
 
+from service import offerings
 from service.answers import moment
 from service.database import reading, writing
 from service.dependencies import Administrator, ClassEditor, ClassReader, CourseId, RequestId, Served, Service
@@ -29,7 +30,6 @@ from service.lti.platforms import Platform
 from service.lti.routes import REGISTER, base_url
 from service.lti.speaking import Away
 from service.offerings import By
-from service.people.courses import offering
 from service.problems import Problem, documented
 
 router = APIRouter(tags=["learning platforms"])
@@ -238,5 +238,5 @@ def add_column(service: Service, context: Context, link: Link, by: By) -> None:
 
 def new_code(connection: sa.Connection, account_id: str, course: str, now: float) -> str:
     """A code for the course; raises Problem 404 without such a course."""
-    offering(connection, course)
+    offerings.course_of(connection, course)
     return invitations.invite(connection, account_id, course, now)

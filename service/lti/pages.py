@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service import views
+from service import offerings, views
 from service.answers import moment
 from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service
@@ -18,7 +18,6 @@ from service.lti.api import add_column, connected, known, link_of, new_code, pla
 from service.lti.routes import LAUNCH, REGISTER, base_url
 from service.lti.speaking import Away
 from service.offerings import By
-from service.people.courses import offering
 from service.problems import Problem
 from service.views import Administering, Posted, Teaching, text
 
@@ -268,7 +267,7 @@ def _course(
     status: int = 200,
 ) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         contexts = answers.shown_contexts(connection, course).contexts
         names = {each.id: each.name for each in platforms.all_platforms(connection)}
     until = moment(service.clock() + invitations.LIFE_SECONDS)

@@ -56,18 +56,17 @@ def deliveries_page(
     chosen = State(state) if state in list(State) else None
     wanted = Filter(state=chosen, course=course, unit=unit or None, student=student or None)
     with reading(service.engine) as connection:
-        offering = offerings.find(connection, course)
+        offering = offerings.course_of(connection, course)
         found, last = deliveries.page(connection, wanted, ON_A_PAGE, key_of(before))
         counts = deliveries.counts(connection, Filter(course=course))
         due = deliveries.oldest_due(connection, service.clock())
-    zone = offering.timezone if offering is not None else "UTC"
     return views.page(
         request,
         service,
         "outbox/deliveries.html",
         account=account,
         course=course,
-        rows=[_row(each, zone) for each in found],
+        rows=[_row(each, offering.timezone) for each in found],
         states=[(each, wording.STATES[each], counts.get(each, 0)) for each in State],
         chosen=chosen,
         unit=unit or "",
@@ -75,7 +74,7 @@ def deliveries_page(
         units=list(service.course.units),
         failed=counts.get(State.FAILED, 0),
         silent=due is not None and due > LATE_SECONDS,
-        zone=zone,
+        zone=offering.timezone,
         notice=wording.sent_again(resent) if resent is not None else "",
         next=links.next_page(request, before=f"{last[0]!r}-{last[1]}" if last is not None else None),
     )

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service import accounts, audit, views, walltime
+from service import accounts, audit, offerings, views, walltime
 from service.accounts import Account
 from service.audit import Entry, Filter
 from service.database import reading, writing
@@ -16,7 +16,6 @@ from service.offerings import By, Offering
 from service.people import invitations, users
 from service.people import wording as sentences
 from service.people.class_pages import Invited
-from service.people.courses import offering
 from service.people.forms import flag
 from service.people.routes import invitation, known_or_new
 from service.people.users import User
@@ -143,7 +142,7 @@ def _note(connection: sa.Connection, action: str, user: User, by: By) -> None:
 @router.get("/courses/{course}/audit")
 def course_audit(request: Request, service: Served, account: Teaching, course: str) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
     return _audit(request, service, account, found)
 
 

@@ -9,14 +9,13 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from service import views
+from service import offerings, views
 from service.accounts import OF_MEMBERS, Account, Role
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
 from service.offerings import By
 from service.people import invitations, inviting, members, roster, users
 from service.people import wording as sentences
-from service.people.courses import offering
 from service.people.members import LastTeacher, Source
 from service.people.routes import find_member, invitation, known_or_new, remove
 from service.people.users import User
@@ -58,7 +57,7 @@ def change_people(
     base = str(request.base_url)
     try:
         with writing(service.engine) as connection:
-            offering(connection, course)
+            offerings.course_of(connection, course)
             match text(form, "do"):
                 case "add":
                     user = known_or_new(
@@ -116,7 +115,7 @@ def _people(
     role = request.query_params.get("role", "")
     section = request.query_params.get("section", "")[: members.SECTION_CHARS]
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         shown = members.of_course(
             connection,
             course,
@@ -183,14 +182,14 @@ def _imported(
         return _import(request, service, account, course, error=sentences.ROSTER_EMPTY, status=422)
     if text(form, "do") != "apply":
         with reading(service.engine) as connection:
-            offering(connection, course)
+            offerings.course_of(connection, course)
             plan = roster.plan(connection, course, listed)
         status = 422 if plan.faults else 200
         return _import(request, service, account, course, listed=listed, plan=plan, status=status)
     by = By(account, service.clock(), request_id)
     try:
         with writing(service.engine) as connection:
-            offering(connection, course)
+            offerings.course_of(connection, course)
             plan = roster.apply(connection, course, listed, by, text(form, "digest"))
     except roster.Outdated:
         with reading(service.engine) as connection:
@@ -215,7 +214,7 @@ def _import(
     plan: roster.Plan | None = None,
 ) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
     return views.page(
         request,
         service,

@@ -11,7 +11,7 @@ from service import answers, limits, listing, offerings, schedules, views, wallt
 from service.accounts import Account, Role
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service, Wanted
-from service.offerings import Assignment, By, Counts, Offering
+from service.offerings import Assignment, By, Counts
 from service.people import members, users
 from service.people import wording as sentences
 from service.people.forms import Number, amount, flag, number
@@ -80,21 +80,13 @@ def _courses(
 @router.get("/courses/{course}")
 def course_page(request: Request, service: Served, account: PersonIn, course: str) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         asked = offerings.assignments(connection, course)
     units = [
         (unit, schedules.shown_assignment(found, unit.id, asked.get(unit.id, Assignment())))
         for unit in service.course.units.values()
     ]
     return views.page(request, service, "people/course.html", account=account, offering=found, units=units)
-
-
-def offering(connection: sa.Connection, course: str) -> Offering:
-    """The course of the path; raises Problem 404."""
-    found = offerings.find(connection, course)
-    if found is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
-    return found
 
 
 # -- settings --------------------------------------------------------------------------------------------------------
@@ -113,7 +105,7 @@ def change_settings(
     try:
         body = _offering_body(form)
         with writing(service.engine) as connection:
-            wanted = schedules.offering(course, body, offering(connection, course), now)
+            wanted = schedules.offering(course, body, offerings.course_of(connection, course), now)
             offerings.put(connection, wanted, By(account, now, request_id))
     except Problem as problem:
         return _settings(request, service, account, course, error=problem.message, status=problem.status)
@@ -124,7 +116,7 @@ def _settings(
     request: Request, service: Service, account: Account, course: str, error: str = "", status: int = 200
 ) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         asked = offerings.assignments(connection, course)
     units = [
         (unit, schedules.shown_assignment(found, unit.id, asked.get(unit.id, Assignment())), unit.id in asked)
@@ -163,7 +155,7 @@ def unit_page(request: Request, service: Served, account: PersonIn, course: str,
     """What the unit asks of whoever looks, and for a student what they sent."""
     now = service.clock()
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         stood = limits.standing(connection, course, unit.id, account.student, now, limits.usual(service.settings))
         sent: tuple[answers.SubmissionRow, ...] = ()
         more = None
@@ -204,7 +196,7 @@ def change_assignment(
     by = By(account, service.clock(), request_id)
     try:
         with writing(service.engine) as connection:
-            found = offering(connection, course)
+            found = offerings.course_of(connection, course)
             before = offerings.assignment(connection, course, unit.id) or Assignment()
             body = _assignment_body(form, schedules.shown_assignment(found, unit.id, before))
             offerings.put_assignment(connection, course, unit.id, schedules.assignment(body, found.timezone), by)
@@ -224,7 +216,7 @@ def _assignment(
     form: FormData | None = None,
 ) -> Response:
     with reading(service.engine) as connection:
-        found = offering(connection, course)
+        found = offerings.course_of(connection, course)
         asked = offerings.assignment(connection, course, unit.id) or Assignment()
         granted = offerings.extensions(connection, course, unit.id)
         students = members.of_course(connection, course, Role.STUDENT)
@@ -340,7 +332,7 @@ def extend(
     student = text(form, "student")
     try:
         with writing(service.engine) as connection:
-            found = offering(connection, course)
+            found = offerings.course_of(connection, course)
             if flag(form, "withdraw"):
                 if not offerings.withdraw(connection, course, unit.id, student, by):
                     raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)

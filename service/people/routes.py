@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from service import accounts, audit, offerings, wording
+from service import accounts, audit, offerings
 from service.accounts import Account, Role
 from service.answers import moment
 from service.database import reading, writing
@@ -180,7 +180,7 @@ def course_members(
     section: Annotated[str | None, Query(max_length=members.SECTION_CHARS, pattern=r"^[^\x00]*$")] = None,
 ) -> MemberList:
     with reading(service.engine) as connection:
-        _check_course(connection, course)
+        offerings.course_of(connection, course)
         found = members.of_course(connection, course, role, section)
     return MemberList(course=course, members=tuple(map(_member, found)))
 
@@ -195,7 +195,7 @@ def put_member(
 ) -> MemberAnswer:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:
-        _check_course(connection, course)
+        offerings.course_of(connection, course)
         user = known_or_new(connection, login, body.name, body.student, by)
         try:
             members.put(connection, course, user, body.role, body.section, Source.API, by)
@@ -311,11 +311,11 @@ def import_roster(
     by = By(account, service.clock(), request_id)
     if not body.apply:
         with reading(service.engine) as connection:
-            _check_course(connection, course)
+            offerings.course_of(connection, course)
             found = roster.plan(connection, course, body.csv)
     else:
         with writing(service.engine) as connection:
-            _check_course(connection, course)
+            offerings.course_of(connection, course)
             try:
                 found = roster.apply(connection, course, body.csv, by, body.digest)
             except roster.Outdated as error:
@@ -350,7 +350,7 @@ TOKENS = "/v1/courses/{course}/tokens"
 @router.get(TOKENS, summary="The tokens that are limited to a course", responses=documented(401, 403, 404, 422))
 def course_tokens(account: ClassEditor, course: CourseId, service: Served) -> TokenList:
     with reading(service.engine) as connection:
-        _check_course(connection, course)
+        offerings.course_of(connection, course)
         return TokenList(tokens=tuple(map(_token, mint.of_course(connection, course))))
 
 
@@ -365,7 +365,7 @@ def make_token(
 ) -> NewTokenAnswer:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:
-        _check_course(connection, course)
+        offerings.course_of(connection, course)
         made = minted(connection, course, body, by)
     return NewTokenAnswer(**dict(_token(made.account)), token=made.secret)
 
@@ -404,11 +404,6 @@ def revoke(connection: sa.Connection, course: str, token_id: str, by: By) -> Non
     if found is None:
         raise Problem(404, "token_unknown", sentences.TOKEN_UNKNOWN)
     mint.revoke(connection, found, course, by)
-
-
-def _check_course(connection: sa.Connection, course: str) -> None:
-    if offerings.find(connection, course) is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
 
 
 def _member(found: Member) -> MemberAnswer:

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 
-from service import views
+from service import offerings, views
 from service.accounts import OF_TOKENS, Account, Role
 from service.answers import moment
 from service.database import reading, writing
@@ -16,7 +16,6 @@ from service.dependencies import RequestId, Served, Service
 from service.offerings import By
 from service.people import mint
 from service.people import wording as sentences
-from service.people.courses import offering
 from service.people.forms import Number, amount
 from service.people.mint import Minted
 from service.people.routes import TokenBody, minted
@@ -84,7 +83,7 @@ def change_course_tokens(
     by = By(account, service.clock(), request_id)
     try:
         with writing(service.engine) as connection:
-            offering(connection, course)
+            offerings.course_of(connection, course)
             if revoked := text(form, "revoke"):
                 _revoke(connection, mint.of_course(connection, course), revoked, course, by)
                 return views.redirect(f"/courses/{course}/tokens")
@@ -104,7 +103,7 @@ def _of_course(
     made: Minted | None = None,
 ) -> Response:
     with reading(service.engine) as connection:
-        offering(connection, course)
+        offerings.course_of(connection, course)
         found = mint.of_course(connection, course)
     here = f"/courses/{course}/tokens"
     return _page(request, service, account, here, found, COURSE_ROLES, error, status, made)

@@ -59,13 +59,11 @@ def _list(
     status: int = 200,
 ) -> Response:
     with reading(service.engine) as connection:
-        offering = offerings.find(connection, course)
+        offering = offerings.course_of(connection, course)
         found = [
             (batch, batches.progress(connection, batch))
             for batch in batches.newest(connection, [course], None, MOST_BATCHES)
         ]
-    if offering is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
     return views.page(
         request,
         service,
@@ -97,11 +95,10 @@ def regrade_page(
 ) -> Response:
     batch = _batch(service, course, regrade_id)
     with reading(service.engine) as connection:
-        offering = offerings.find(connection, course)
+        offering = offerings.course_of(connection, course)
         progress = batches.progress(connection, batch)
         found, last = batches.items(connection, batch, moved=True if moved else None, after=after, limit=SHOWN)
         students = batches.grade_moves(connection, batch) if progress.done else []
-    assert offering is not None  # the batch points to it
     return views.page(
         request,
         service,

@@ -83,9 +83,7 @@ def asked(
 ) -> Asked:
     """Whom the question is about; 404 for a course or unit that is not there, 422 for a time that cannot be read."""
     with reading(service.engine) as connection:
-        found = offerings.find(connection, course)
-    if found is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
+        found = offerings.course_of(connection, course)
     times = [schedules.read_time(text, name, found.timezone) for name, text in (("since", since), ("until", until))]
     return Asked(
         Selection(course, unit.id, section or None, student or None, search or None, verdict, *times),

@@ -6,7 +6,6 @@ Every change is in the audit log.
 
 from typing import Annotated
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Path, Response
 
 from service import offerings, schedules, wording
@@ -22,7 +21,7 @@ from service.dependencies import (
     reader,
     seen_courses,
 )
-from service.offerings import Assignment, By, Offering
+from service.offerings import Assignment, By
 from service.posted import NAME_CHARS
 from service.problems import Problem, documented
 
@@ -34,13 +33,6 @@ HERE = "/v1/courses/{course}"
 UNIT = HERE + "/units/{unit}"
 EXTENSIONS = UNIT + "/extensions"
 EXTENSION = EXTENSIONS + "/{student:path}"  # a name may hold a slash
-
-
-def _course(connection: sa.Connection, course: str) -> Offering:
-    found = offerings.find(connection, course)
-    if found is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
-    return found
 
 
 @router.get("/v1/courses", summary="The courses on offer, for teachers", responses=documented(401, 403))
@@ -56,7 +48,7 @@ def courses(account: Caller, service: Served) -> schedules.OfferingList:
 @router.get(HERE, summary="A course and what it asks of its units", responses=documented(401, 403, 404, 422))
 def course(account: ClassReader, course: CourseId, service: Served) -> schedules.CourseAnswer:
     with reading(service.engine) as connection:
-        found = _course(connection, course)
+        found = offerings.course_of(connection, course)
         return schedules.shown_course(found, offerings.assignments(connection, course))
 
 
@@ -75,7 +67,7 @@ def put_course(
 @router.get(UNIT, summary="What a course asks of a unit", responses=documented(401, 403, 404, 422))
 def assignment(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> schedules.AssignmentAnswer:
     with reading(service.engine) as connection:
-        found = _course(connection, course)
+        found = offerings.course_of(connection, course)
         asked = offerings.assignment(connection, course, unit.id)
     return schedules.shown_assignment(found, unit.id, asked or Assignment())
 
@@ -90,7 +82,7 @@ def put_assignment(
     request_id: RequestId,
 ) -> schedules.AssignmentAnswer:
     with writing(service.engine) as connection:
-        found = _course(connection, course)
+        found = offerings.course_of(connection, course)
         wanted = schedules.assignment(body, found.timezone)
         offerings.put_assignment(connection, course, unit.id, wanted, By(account, service.clock(), request_id))
     return schedules.shown_assignment(found, unit.id, wanted)
@@ -99,7 +91,7 @@ def put_assignment(
 @router.get(EXTENSIONS, summary="Every extension for a unit", responses=documented(401, 403, 404, 422))
 def extensions(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> schedules.ExtensionList:
     with reading(service.engine) as connection:
-        zone = _course(connection, course).timezone
+        zone = offerings.course_of(connection, course).timezone
         found = offerings.extensions(connection, course, unit.id)
     return schedules.ExtensionList(extensions=tuple(schedules.shown_extension(each, zone) for each in found))
 
@@ -109,7 +101,7 @@ def extension(
     account: ClassReader, course: CourseId, unit: Wanted, student: Student, service: Served
 ) -> schedules.ExtensionAnswer:
     with reading(service.engine) as connection:
-        zone = _course(connection, course).timezone
+        zone = offerings.course_of(connection, course).timezone
         found = offerings.extension(connection, course, unit.id, student)
     if found is None:
         raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)
@@ -128,7 +120,7 @@ def put_extension(
 ) -> schedules.ExtensionAnswer:
     now = service.clock()
     with writing(service.engine) as connection:
-        zone = _course(connection, course).timezone
+        zone = offerings.course_of(connection, course).timezone
         granted = schedules.extension(student, body, zone, account.id, now)
         offerings.grant(connection, course, unit.id, granted, By(account, now, request_id))
     return schedules.shown_extension(granted, zone)
@@ -146,7 +138,7 @@ def delete_extension(
 ) -> Response:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:
-        _course(connection, course)
+        offerings.course_of(connection, course)
         if not offerings.withdraw(connection, course, unit.id, student, by):
             raise Problem(404, "extension_unknown", wording.EXTENSION_UNKNOWN)
     return Response(status_code=204)

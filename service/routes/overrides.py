@@ -6,7 +6,6 @@ Every change is in the audit log and reaches the learning platform.
 from datetime import datetime
 from typing import Annotated
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -53,7 +52,7 @@ class OverrideList(BaseModel):
 @router.get(OVERRIDES, summary="Every grade set by hand for a unit", responses=documented(401, 403, 404, 422))
 def all_of_unit(account: ClassReader, course: CourseId, unit: Wanted, service: Served) -> OverrideList:
     with reading(service.engine) as connection:
-        offering = _course(connection, course)
+        offering = offerings.course_of(connection, course)
         found = overrides.of_unit(connection, course, unit.id)
     return OverrideList(overrides=tuple(_shown(each, offering) for each in found.values()))
 
@@ -61,7 +60,7 @@ def all_of_unit(account: ClassReader, course: CourseId, unit: Wanted, service: S
 @router.get(OVERRIDE, summary="The grade set by hand for a student", responses=documented(401, 403, 404, 422))
 def one(account: ClassReader, course: CourseId, unit: Wanted, student: Student, service: Served) -> OverrideAnswer:
     with reading(service.engine) as connection:
-        offering = _course(connection, course)
+        offering = offerings.course_of(connection, course)
         found = overrides.find(connection, course, unit.id, student)
     if found is None:
         raise Problem(404, "override_unknown", wording.OVERRIDE_UNKNOWN)
@@ -80,7 +79,7 @@ def put(
 ) -> OverrideAnswer:
     now = service.clock()
     with writing(service.engine) as connection:
-        offering = _course(connection, course)
+        offering = offerings.course_of(connection, course)
         wanted = Override(student, body.score, body.reason, account.id, now)
         overrides.put(connection, course, unit.id, wanted, By(account, now, request_id))
     return _shown(wanted, offering)
@@ -98,17 +97,10 @@ def withdraw(
 ) -> Response:
     by = By(account, service.clock(), request_id)
     with writing(service.engine) as connection:
-        _course(connection, course)
+        offerings.course_of(connection, course)
         if not overrides.withdraw(connection, course, unit.id, student, by):
             raise Problem(404, "override_unknown", wording.OVERRIDE_UNKNOWN)
     return Response(status_code=204)
-
-
-def _course(connection: sa.Connection, course: str) -> Offering:
-    found = offerings.find(connection, course)
-    if found is None:
-        raise Problem(404, "course_unknown", wording.offering_unknown(course))
-    return found
 
 
 def _shown(found: Override, course: Offering) -> OverrideAnswer:
