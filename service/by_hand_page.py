@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from starlette.datastructures import FormData
 
 from service import offerings, overrides, views, walltime, wording
 from service.accounts import Account
@@ -9,6 +10,7 @@ from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
 from service.offerings import By
 from service.overrides import Override
+from service.posted import NAME_CHARS
 from service.routes.overrides import OverrideBody
 from service.views import Posted, Staff, Teaching, text
 
@@ -33,24 +35,35 @@ def put_by_hand(
     request_id: RequestId,
 ) -> Response:
     """Set the grade of the student that the form names, or take it away."""
-    student, now = text(form, "student"), service.clock()
+    if not decide(service, account, course, unit.id, text(form, "student"), form, request_id):
+        return _by_hand(request, account, course, unit.id, service, wording.OVERRIDE_INCOMPLETE, 422)
+    return views.redirect(f"/courses/{course}/units/{unit.id}/by-hand")
+
+
+def decide(
+    service: Service, account: Account, course: str, unit: str, student: str, form: FormData, request_id: str
+) -> bool:
+    """Set the student's grade as the form says, in percent, or take it away; False if the form lacks something.
+
+    Raises Problem 404 without such a course.
+    """
+    now = service.clock()
     by = By(account, now, request_id)
     if text(form, "do") == "withdraw":
         with writing(service.engine) as connection:
-            overrides.withdraw(connection, course, unit.id, student, by)
-        return views.redirect(f"/courses/{course}/units/{unit.id}/by-hand")
+            overrides.withdraw(connection, course, unit, student, by)
+        return True
     try:
         percent = float(text(form, "percent").replace(",", "."))
         body = OverrideBody(score=percent / 100, reason=text(form, "reason"))
     except ValueError:  # also of pydantic
-        body = None
-    if body is None or not student or len(student) > 128 or not student.isprintable():
-        return _by_hand(request, account, course, unit.id, service, wording.OVERRIDE_INCOMPLETE, 422)
+        return False
+    if not student or len(student) > NAME_CHARS or not student.isprintable():
+        return False
     with writing(service.engine) as connection:
         offerings.course_of(connection, course)
-        wanted = Override(student, body.score, body.reason, account.id, now)
-        overrides.put(connection, course, unit.id, wanted, by)
-    return views.redirect(f"/courses/{course}/units/{unit.id}/by-hand")
+        overrides.put(connection, course, unit, Override(student, body.score, body.reason, account.id, now), by)
+    return True
 
 
 def _by_hand(
@@ -69,6 +82,6 @@ def _by_hand(
         unit=service.course.units[unit],
         found=list(found.values()),
         error=error,
-        student=request.query_params.get("student", "")[:128],
+        student=request.query_params.get("student", "")[:NAME_CHARS],
         time=lambda seconds: walltime.show(seconds, offering.timezone),
     )

@@ -66,7 +66,7 @@ def course_unusable(problems: Sequence[UnitProblem]) -> str:
     return f"{first.unit} would be lost: {place}: {first.reason} Units stay as they were."
 
 
-OVERRIDE_INCOMPLETE = "Name the student, give a grade from 0 to 100 percent, and say why."
+OVERRIDE_INCOMPLETE = "A grade set by hand needs a student, a number of percent from 0 to 100, and a reason."
 OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."
 

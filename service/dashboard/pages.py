@@ -3,14 +3,15 @@
 Everything about a class is for its staff; a student sees their own page.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from grader.unit import Unit
 from service import (
+    by_hand_page,
     grades,
     limits,
     links,
@@ -29,9 +30,8 @@ from service.dashboard.at import At
 from service.dashboard.saying import Saying
 from service.database import reading
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
-from service.posted import NAME_CHARS
 from service.problems import Problem
-from service.routes import overrides
+from service.routes.offerings import Student
 from service.views import PersonIn, Posted, Staff, Teaching
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -44,8 +44,6 @@ STUDENTS_A_PAGE = 100
 ROWS_OF_A_MATRIX = 50
 MOST_STUCK = 3  # tests that are named at the top
 MOST_SENT = 500  # submissions on a student's page
-
-Student = Annotated[str, Path(min_length=1, max_length=NAME_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class View:
@@ -273,14 +271,6 @@ def set_grade(
     request_id: RequestId,
 ) -> Response:
     """Set the student's grade by hand, or let the submissions be the grade again."""
-    if views.text(form, "withdraw"):
-        overrides.withdraw(account, course, unit, student, service, request_id)
-    else:
-        try:
-            body = overrides.OverrideBody(
-                score=float(views.text(form, "percent")) / 100, reason=views.text(form, "reason")
-            )
-        except ValueError as error:  # also what the model refuses
-            raise Problem(422, "invalid_field", words.GRADE_UNREADABLE) from error
-        overrides.put(account, course, unit, student, body, service, request_id)
+    if not by_hand_page.decide(service, account, course, unit.id, student, form, request_id):
+        raise Problem(422, "invalid_field", wording.OVERRIDE_INCOMPLETE)
     return views.redirect(At(course, unit.id).student(student))

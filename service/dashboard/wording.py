@@ -86,7 +86,6 @@ ASKED_VERDICTS = {verdict: VERDICTS[verdict] for verdict in (Verdict.PASS, Verdi
 STATES = {State.PASSED: "passed", State.UNDER_WAY: "under way", State.NOT_BEGUN: "not begun"}
 STATE_TONES = {State.PASSED: Tone.GOOD, State.UNDER_WAY: Tone.INFO, State.NOT_BEGUN: Tone.IDLE}
 
-GRADE_UNREADABLE = "A grade is a number of percent from 0 to 100, and needs a reason. Go back and send it again."
 NOTHING = "Nothing is graded yet."
 MATRIX = (
     "A row for each student, a column for each mutant; those that most students miss come first. "

@@ -334,7 +334,7 @@ def test_a_grade_set_by_hand_is_marked_on_every_page_of_the_student(bench, teach
             seen = page(browser, shown).text
             assert "set by hand" in seen and "an <oral> exam" in seen and "75 %" in seen
     assert "set by hand" in page(teacher, f"{UNIT}/students").text
-    assert teacher.post(path, withdraw="1").status_code == 303
+    assert teacher.post(path, do="withdraw").status_code == 303
     assert "set by hand" not in page(bob, path).text
     for other in (bob, bench.browser("greta", default="grader")):
         assert other.post(path, percent="100", reason="please").status_code == 403
