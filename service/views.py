@@ -26,7 +26,6 @@ from service.dependencies import (
     csrf_missing,
     editor,
     reader,
-    seen_courses,
     standing_in,
 )
 from service.people.passwords import Busy
@@ -216,13 +215,6 @@ def administering(visitor: SignedIn) -> Account:
     return visitor.account
 
 
-def staff_somewhere(visitor: SignedIn) -> Account:
-    """Somebody who sees a whole class in some course."""
-    if visitor.account.courses is None or not seen_courses(visitor.account):
-        reader(visitor.account)
-    return visitor.account
-
-
 Person = Annotated[Account, Depends(person)]
 """Anybody who is signed in."""
 PersonIn = Annotated[Account, Depends(person_in)]
@@ -232,4 +224,3 @@ Staff = Annotated[Account, Depends(staff)]
 Teaching = Annotated[Account, Depends(teaching)]
 """Who changes what holds for the class of the course in the path."""
 Administering = Annotated[Account, Depends(administering)]
-StaffSomewhere = Annotated[Account, Depends(staff_somewhere)]

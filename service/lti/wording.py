@@ -43,13 +43,9 @@ CONTEXT_MISSING = (
 )
 COURSE_NOT_CONNECTED = "This activity is not set up yet. Your teacher has to open it once and choose what it is for."
 UNIT_NOT_CHOSEN = "This activity is not set up yet. Your teacher has to open it once and choose its unit."
-UNIT_GONE = "The unit this activity is for is not offered any more. Tell your teacher."
 KEYS_AWAY = (
     "The learning platform did not show its public keys, so that we cannot tell whether the launch is its own. "
     "Try again in a minute."
-)
-TARGET_ELSEWHERE = (
-    "The learning platform wants to open an address that is not ours. Tell an administrator of the platform."
 )
 PICK_EXPIRED = "This choice is too old. Open the selection again from your learning platform."
 COURSE_NOT_YOURS = (
@@ -65,7 +61,6 @@ MEMBERS_NOT_OFFERED = (
     "open an activity of the course again."
 )
 CONTEXT_UNKNOWN = "There is no such course of a platform here. It appears when a teacher opens one of its activities."
-KEY_ROTATED = "A new key is published now and signs from tomorrow on."
 NOT_A_PLATFORM = "what stands at the address of its configuration is not that of a learning platform"
 COLUMN_WITHOUT_ADDRESS = "the platform made a grade column and did not say where it is"
 COLUMNS_NOT_OFFERED = (

@@ -11,7 +11,6 @@ NO_ANSWER = "it did not answer in time"
 REDIRECTS = "it redirects; give the address it redirects to"
 TOKEN_REVOKED = "the token that asked to be called back was revoked"
 PLATFORM_GONE = "this platform is no longer registered"
-LATER_ONE_THERE = "the platform had this score, or a later one, already"
 
 STATES = {
     State.IDLE: "nothing to tell yet",

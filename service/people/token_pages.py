@@ -19,6 +19,7 @@ from service.people import wording as sentences
 from service.people.forms import Number, amount
 from service.people.mint import Minted
 from service.people.routes import TokenBody, minted
+from service.posted import NAME_CHARS
 from service.problems import Problem
 from service.views import Administering, Posted, SignedIn, Teaching, text
 
@@ -219,7 +220,7 @@ def _expires_at(form: FormData, now: float) -> float | None:
 
 
 def _is_name(student: str | None) -> bool:
-    return student is None or (student.isprintable() and len(student) <= 128)
+    return student is None or (student.isprintable() and len(student) <= NAME_CHARS)
 
 
 def _revoke(connection: sa.Connection, found: Sequence[Account], token_id: str, course: str | None, by: By) -> None:

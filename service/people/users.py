@@ -1,4 +1,4 @@
-"""Who somebody is goes in and is stored; people come out, by login, by student and by account.
+"""Who somebody is goes in and is stored; people come out, by login and by student.
 
 A person is an account (a row of ag_tokens that no secret opens), so that submissions, extensions and the audit log name
 people and tokens alike. (docs/decisions/0175)
@@ -142,11 +142,6 @@ def _having(connection: sa.Connection, column: sa.Column[str], values: Sequence[
     for start in range(0, len(values), AT_A_TIME):
         query = sa.select(users).where(column.in_(values[start : start + AT_A_TIME]))
         yield from map(User.of, connection.execute(query))
-
-
-def find_by_account(connection: sa.Connection, account_id: str) -> User | None:
-    """The person whose own account this is, None for tokens."""
-    return _one(connection, users.c.account == account_id)
 
 
 def list_all(connection: sa.Connection) -> list[User]:

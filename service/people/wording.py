@@ -118,7 +118,6 @@ LINK_NOT_YOURS = (
 TOKEN_UNKNOWN = "There is no such token here."
 TOKEN_NEEDS_STUDENT = "A student's token needs the student it stands for, and no other token has one."
 STUDENT_NOT_MEMBER = "No student of this course is known by that name. Add the student first."
-COURSE_ID_HINT = "letters, digits, dots, dashes and underscores, such as nlp-2026"
 
 
 def taken(field: str) -> str:
