@@ -4,10 +4,9 @@ comes out, so that whoever sends knows whether to send again.
 
 import json
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pylti1p3.grade import Grade
 from pylti1p3.lineitem import LineItem
 
+from service.instants import rfc3339, wait_asked_for
 from service.lti import wording
 from service.lti.speaking import Away, Speaker, checked, speaking
 
@@ -116,7 +116,7 @@ def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Ou
         )
     except Away as error:
         kind = Kind.REFUSED if error.for_good else Kind.LATER
-        wait = wait_asked_for(error.retry_after, datetime.now(UTC))
+        wait = wait_asked_for(error.retry_after, time.time())
         return Outcome(kind, error.status, str(error), wait, of_all=not error.for_good)
     status = answer.status_code
     if 200 <= status < 300:
@@ -125,7 +125,7 @@ def post_score(platform: Speaker, line_item_url: str, score: ScoreMessage) -> Ou
     if status == 409:
         return Outcome(Kind.STALE, status, message)
     if status in (401, 408, 423, 425, 429) or status >= 500:
-        wait = wait_asked_for(answer.headers.get("Retry-After", ""), datetime.now(UTC))
+        wait = wait_asked_for(answer.headers.get("Retry-After", ""), time.time())
         return Outcome(Kind.LATER, status, message, wait, of_all=status in OF_ALL)
     return Outcome(Kind.REFUSED, status, message)
 
@@ -149,7 +149,7 @@ def body(score: ScoreMessage) -> str:
     made = (
         Grade()
         .set_user_id(score.user_id)
-        .set_timestamp(iso(score.timestamp))
+        .set_timestamp(rfc3339(score.timestamp))
         .set_activity_progress(score.activity.value)
         .set_grading_progress(score.grading.value)
     )
@@ -159,8 +159,8 @@ def body(score: ScoreMessage) -> str:
         made.set_comment(score.comment[:COMMENT_CHARS])
     canvas: dict[str, Any] = {"new_submission": score.new_submission}
     if score.submitted_at is not None:
-        made.set_submitted_at(iso(score.submitted_at))
-        canvas["submitted_at"] = iso(score.submitted_at)
+        made.set_submitted_at(rfc3339(score.submitted_at))
+        canvas["submitted_at"] = rfc3339(score.submitted_at)
     return made.set_extra_claims({CANVAS_SUBMISSION: canvas}).get_value()
 
 
@@ -168,22 +168,3 @@ def scores_url(line_item_url: str) -> str:
     """Where a line item takes scores: its own address and /scores, before any query."""
     parts = urlsplit(line_item_url)
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/scores", fragment=""))
-
-
-def iso(seconds: float) -> str:
-    """UTC seconds as ISO 8601 with milliseconds: platforms compare more than whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def wait_asked_for(retry_after: str, now: datetime) -> float | None:
-    """The seconds that a Retry-After asks for, which may be a number or a date; None if it asks for nothing."""
-    text = retry_after.strip()
-    if text.isdecimal() and text.isascii():
-        return float(text[:9])
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - now).total_seconds())

@@ -4,11 +4,8 @@ What each channel has to tell is looked up here, when it is about to be told.
 """
 
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 import httpcore
@@ -18,6 +15,7 @@ from grader.report import Verdict
 from service import grades, submissions
 from service.database import writing
 from service.grades import Grade
+from service.instants import wait_asked_for
 from service.outbound import Answer, Outbound, Unreachable
 from service.outbox import score, signing, webhook, wording
 from service.outbox.backoff import Kind, Outcome
@@ -94,23 +92,10 @@ def of_answer(answer: Answer, now: float) -> Outcome:
         Kind.LATER,
         status,
         said,
-        seconds_asked_for(answer.retry_after, now),
+        wait_asked_for(answer.retry_after, now),
         may_have_arrived=status >= 500,
         of_all=status in OF_ALL,
     )
-
-
-def seconds_asked_for(retry_after: str, now: float) -> float | None:
-    """The seconds that a Retry-After asks us to wait, which may be a number or a date; None without either."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdecimal():
-        return float(text[:9])
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    seconds = (until if until.tzinfo is not None else until.replace(tzinfo=UTC)).timestamp() - now
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 @dataclass

@@ -15,6 +15,7 @@ from standardwebhooks import Webhook
 
 from grader.report import Verdict
 from service.grades import Grade
+from service.instants import rfc3339
 from service.outbox.score import Content
 from service.runs import Status
 from service.submissions import Stored
@@ -43,7 +44,7 @@ def content(ended: Ended, grade: Grade | None) -> Content:
                 "course": stored.course,
                 "unit": stored.unit,
                 "student": stored.student,
-                "received_at": moment(stored.received_at),
+                "received_at": rfc3339(stored.received_at),
                 "status": ended.status.value,
                 "verdict": ended.verdict.value if ended.verdict is not None else None,
                 "score": ended.score,
@@ -61,7 +62,7 @@ def _grade(grade: Grade | None) -> Mapping[str, Any] | None:
     sent = graded.sent if graded is not None else None
     return {
         "submission": sent.id if sent is not None else None,
-        "received_at": moment(sent.received_at) if sent is not None else None,
+        "received_at": rfc3339(sent.received_at) if sent is not None else None,
         "verdict": sent.verdict.value if sent is not None and sent.verdict is not None else None,
         "score": sent.score if sent is not None else None,
         "late_seconds": round(graded.late.seconds, 3) if graded is not None else None,
@@ -74,7 +75,7 @@ def _grade(grade: Grade | None) -> Mapping[str, Any] | None:
 
 
 def stamped(content: Content, told: Content, stamp: float) -> Content:
-    return {**content, "timestamp": moment(stamp)}
+    return {**content, "timestamp": rfc3339(stamp)}
 
 
 def signed(message: Content, message_id: str, secrets: Sequence[bytes], now: float) -> tuple[bytes, dict[str, str]]:
@@ -93,8 +94,3 @@ def signed(message: Content, message_id: str, secrets: Sequence[bytes], now: flo
 def shown_secret(secret: bytes) -> str:
     """The secret as Standard Webhooks' libraries take it."""
     return PREFIX + base64.b64encode(secret).decode()
-
-
-def moment(seconds: float) -> str:
-    """UTC seconds since 1970 as RFC 3339, in milliseconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -15,7 +15,7 @@ from service.offerings import Assignment, By, Extension
 from service.outbound import Outbound, Reach
 from service.outbox import deliveries, signing, webhook
 from service.outbox.changes import Channel
-from service.outbox.channels import Webhooks, seconds_asked_for
+from service.outbox.channels import Webhooks
 from service.outbox.sender import KEEP_SECONDS, Sender
 from service.worker import FakeGrading
 from tests.service import samples
@@ -234,22 +234,6 @@ def test_retry_after_is_honoured(platform):
     assert len(platform.messages) == 1
     platform.send(seconds=11)
     assert platform.state() == ("delivered", 200, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("120", 120.0),
-        ("", None),
-        ("soon", None),
-        ("-5", None),
-        ("Fri, 15 Jan 2027 08:01:40 GMT", 100.0),
-        ("Fri, 15 Jan 2027 07:00:00 GMT", 0.0),
-        ("9" * 400, 999_999_999.0),
-    ],
-)
-def test_a_pause_is_asked_for_in_seconds_or_by_a_date(text, seconds):
-    assert seconds_asked_for(text, 1_800_000_000.0) == seconds
 
 
 def test_a_token_that_is_revoked_is_called_back_no_more(platform):
