@@ -6,14 +6,24 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("service", "grader", "sandbox")
+PARTS = ("classroom", "dashboard", "lti", "outbox", "people", "regrading")
 MODULES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "versions" not in path.parts
 )
+OPENINGS = [ROOT / "grader/ol", *(ROOT / "service" / name for name in PARTS)]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
 def test_a_module_opens_with_what_it_is_for(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text()))
+
+
+@pytest.mark.parametrize("package", OPENINGS, ids=lambda package: str(package.relative_to(ROOT)))
+def test_a_package_lists_its_modules_in_its_opening(package: Path) -> None:
+    opening = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    _, _, listed = opening.partition("\n\n")
+    missing = [path.stem for path in package.glob("*.py") if not re.search(rf"\b{path.stem}\b", listed)]
+    assert missing == ["__init__"]
 
 
 def test_the_architecture_lists_every_module_once() -> None:

@@ -6,5 +6,6 @@ trials   the student's files -> what the course tests, or a whole grading, say h
 account  the service's address and token, kept for this user alone
 service  what is asked of the service over HTTP
 screen   what is printed, for people or as JSON
-cli      the commands and their exit statuses
+stops    why a command ends, each with its exit status
+cli      the commands
 """

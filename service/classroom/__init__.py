@@ -2,7 +2,8 @@
 
 facts           what is kept of every report, so that no question has to read reports
 selection       which students and submissions a question is about
-standings       how far every student is; risk says who needs help, and why
+progress        how far each student is, kept as it changes; risk says who needs help, and why
+roster          who belongs to the class
 overview, course_tests, mutants, misconceptions, students   one question each
-answers, wording, sheets   how it is told: as JSON, in words, as CSV
+answers, wording, sheets   how it is told: as JSON, in words, as CSV; keys, in pages
 """
