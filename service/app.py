@@ -25,7 +25,7 @@ from service.lti import pages as lti_pages
 from service.lti import routes as lti_routes
 from service.lti.frames import Frames
 from service.outbox import pages as outbox_pages
-from service.people import everything as people
+from service.people import routers as people
 from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
@@ -70,7 +70,7 @@ def create_app(service: Service) -> FastAPI:
     pressure.install(app)
     for router in (*routes.ALL, people_routes.router):
         app.include_router(router)
-    for router in (pages.router, *people.PAGES, outbox_pages.router, *dashboard.ROUTERS):
+    for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
     for router in (regrading_pages.router, by_hand_page.router, course.page):
         app.include_router(router)

@@ -8,6 +8,6 @@ roster                 a class list as CSV -> what it changes, and then that it 
 mint                   tokens made, listed and revoked
 routes                 all this as JSON
 pages, courses, class_pages, token_pages, admin_pages   the same for people; forms, the fields of their forms
-everything             all pages of this package, for the application
+routers                all pages of this package, for the application
 wording                every sentence of this package that a person reads
 """

@@ -2,4 +2,4 @@
 
 from service.people import admin_pages, class_pages, courses, pages, token_pages
 
-PAGES = (pages.router, courses.router, class_pages.router, token_pages.router, admin_pages.router)
+ROUTERS = (pages.router, courses.router, class_pages.router, token_pages.router, admin_pages.router)
