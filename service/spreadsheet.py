@@ -1,6 +1,7 @@
 """A course's grades go in; a CSV comes out that a spreadsheet opens without taking a name for a formula."""
 
 import csv
+import re
 from collections.abc import Iterator
 from typing import IO
 
@@ -28,6 +29,7 @@ COLUMNS = (
     "pending",
 )
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that a spreadsheet computes
+INSIDE = re.compile(r"([;\t\r\n])(?=[=+\-@])")  # where some languages' spreadsheets begin another cell
 STUDENTS_AT_A_TIME = 500
 
 
@@ -44,6 +46,7 @@ def write(connection: sa.Connection, course: str, target: IO[str]) -> int:
 
 def as_text(text: str) -> str:
     """The text, behind an apostrophe where a spreadsheet would compute it."""
+    text = INSIDE.sub(r"\1'", text)
     return f"'{text}" if text.startswith(FORMULA) else text
 
 

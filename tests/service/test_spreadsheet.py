@@ -69,3 +69,17 @@ def test_a_course_that_is_not_there_is_said_in_words(tmp_path):
     result = CliRunner().invoke(main, ["export", str(file), "--course", "none", "--data", str(tmp_path)])
     assert result.exit_code == 1 and "no course" in result.output
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("=1+1", "'=1+1"),
+        ("ada;=1+1;", "ada;'=1+1;"),
+        ("test_a\n@SUM(A1)", "test_a\n'@SUM(A1)"),
+        ("late; -10 points", "late; -10 points"),
+        ("a-b;c", "a-b;c"),
+    ],
+)
+def test_no_cell_is_a_formula_wherever_the_spreadsheet_ends_cells(text, shown):
+    assert spreadsheet.as_text(text) == shown
