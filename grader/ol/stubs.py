@@ -13,9 +13,11 @@ def stub(contract: str, title: str) -> str:
         if _docstring(node) or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
             continue
         kept.append(_filled(node))
-    tree.body = kept
-    text = ast.unparse(ast.fix_missing_locations(tree))
-    return f'"""{title}."""\n\n{FUTURE}\n\n{text}\n'
+    text = FUTURE
+    for node in kept:
+        defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        text += ("\n\n\n" if defines else "\n") + ast.unparse(ast.fix_missing_locations(node))
+    return f'"""{title}."""\n\n{text}\n'
 
 
 def _filled(node: ast.stmt) -> ast.stmt:

@@ -3,6 +3,7 @@
 Everything runs in processes of this machine, within limits and without isolation: it is the student's own code.
 """
 
+import importlib.util
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,15 +12,24 @@ from random import Random
 
 from grader import contract, plan, verdicts
 from grader.grade import Progress, fresh_seed, grade
+from grader.ol.stops import Usage
 from grader.report import CourseTestPart, Outcome, Report
 from grader.seen import About
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from sandbox.process import ProcessSandbox
 from sandbox.records import RunResult
+from sandbox.runtimes import LIBRARIES
 
 JOBS = 2
 SECONDS = 600.0
+
+
+def check_libraries(unit: Unit) -> None:
+    """Raises Usage if this machine lacks what the unit is written with."""
+    lacking = [name for name in LIBRARIES[unit.runtime] if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise Usage(f"Unit {unit.id} is written with {', '.join(lacking)}: pip install {' '.join(lacking)}")
 
 
 def drift(unit: Unit, submission: Submission) -> tuple[contract.Problem, ...]:
@@ -36,6 +46,7 @@ def course_tests(
     stop_at_first_failure: bool = False,
 ) -> list[CourseTestPart]:
     """What each course test says, in their order; those behind the first failure are left out if that is wanted."""
+    check_libraries(unit)
     hanging = plan.unsettled(unit, submission)
     modules = plan.own_modules(unit, submission)
     ids = plan.RunIds(Random(0))
@@ -60,6 +71,7 @@ def course_tests(
 
 def whole(unit: Unit, submission: Submission, progress: Callable[[Progress], None]) -> Report:
     """The grading the service would make, but for the oracle, which needs more than a student's machine has."""
+    check_libraries(unit)
     about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
     sandbox = ProcessSandbox(jobs=JOBS)
     alone = replace(unit, oracle=None)

@@ -214,3 +214,14 @@ def test_nothing_is_written_outside_the_repository(
     (repository / link).symlink_to(outside / "there" if "." in link else outside)
     assert run(["start", "Z1"]) == USAGE
     assert list(outside.iterdir()) == []
+
+
+def test_a_library_that_is_not_installed_is_named_before_anything_runs(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_course(repository, {"course/modules/Z1.toml": MODULE.replace('id = "Z1"', 'id = "Z1"\nruntime = "torch"', 1)})
+    work(repository)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for command in ("tests", "check", "mutate"):
+        assert run([command, "Z1"]) == USAGE
+        assert "pip install torch" in capsys.readouterr().err
