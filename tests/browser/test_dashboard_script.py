@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Request, Route, expect
 from tests.browser.evening import GOOD, SCALE, TEACHER, who_sent
 from tests.browser.screen import screen
 from tests.browser.stage import Stage
-from tests.browser.test_pages import CLASS
+from tests.browser.visits import CLASS
 from tests.browser.works import UNIT, Work
 
 pytestmark = pytest.mark.browser
