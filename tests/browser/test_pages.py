@@ -44,4 +44,5 @@ def test_page_can_be_used_by_keyboard(route: str, visit: Visit, stage: Stage, ch
 
 USABLE = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
     (node) => node.type !== 'hidden' && node.checkVisibility() && !node.disabled
+        && node.type !== 'radio' // Tab goes to one of a group, arrows to the others
 ).length"""
