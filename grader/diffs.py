@@ -15,7 +15,9 @@ def to_reference(unit: Unit, files: Mapping[str, bytes]) -> str:
     Of a very long file only the first lines are compared, which is said."""
     lines: list[str] = []
     for file in unit.files:
-        yours, reference = (data.decode(errors="replace").splitlines() for data in (files[file.path], file.reference))
+        yours, reference = (
+            data.decode(errors="replace").splitlines() for data in (files.get(file.path, b""), file.reference)
+        )
         names = (f"yours/{file.path}", f"reference/{file.path}")
         lines += difflib.unified_diff(yours[:MOST_LINES], reference, *names, lineterm="")
         if len(yours) > MOST_LINES:

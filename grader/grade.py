@@ -77,7 +77,8 @@ def grade(
     with ExitStack() as stack:
         beside = stack.enter_context(ThreadPoolExecutor(1, "oracle"))
         drawn = beside.submit(draw_cases, unit, oracle, seed) if readable else None
-        open_session = partial(_session, stack, sandbox, unit, submission, stop, policy, phases)
+        sessions = stack.enter_context(ExitStack())
+        open_session = partial(_session, sessions, sandbox, unit, submission, stop, policy, phases)
         hanging = plan.unsettled(unit, submission)
         runner = Runner(open_session(hanging), seed, progress)
         own = None
@@ -85,6 +86,7 @@ def grade(
             with phases.time("course_tests"):
                 own = run_own_unit(runner, unit, submission, drawn.result, policy)
         if hanging:  # the student's tests meet variants in the reference library, whatever else was sent
+            sessions.close()  # one sandbox at a time: that is what memory was set aside for
             runner = Runner(open_session(), seed, progress)
         session = runner.session
         memory = memory or SuiteMemory(most=0)

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from rich.table import Table
@@ -32,6 +33,8 @@ from grader.submission import Submission, Upload
 from grader.unit import CourseTest, Unit
 from grader.wording import escaped, shown
 from sandbox.errors import SandboxError
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
@@ -303,8 +306,11 @@ def login(
     if forget:
         screen.say("Forgotten." if accounts.forget() else "You were not logged in.")
         return
-    if not server.startswith(("http://", "https://")):
+    address = urlsplit(server)
+    if address.scheme not in ("http", "https") or not address.hostname:
         raise Usage("Give the service's address, as in: ol login https://grader.example")
+    if address.scheme == "http" and address.hostname not in LOOPBACK:
+        raise Usage("Over http everybody on the way could read your token: give an address with https.")
     token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     found = Account(server, token.strip(), course_id)
     if not found.token or not found.token.isprintable():
@@ -312,7 +318,7 @@ def login(
     with service.opened(found) as client:
         units = service.ask(client, "GET", "/v1/units").json()["units"]
         for unit in units[:1]:  # what is asked of a unit tells a token that counts from one that does not
-            service.ask(client, "GET", unit["links"]["self"])
+            service.ask(client, "GET", service.linked(client, unit["links"]["self"]))
     screen.say(f"Logged in to {server}; kept in {accounts.save(found)}.", "green")
 
 
@@ -405,8 +411,9 @@ def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, r
         standing = service.follow(client, standing, show)
         if standing["status"] == "cancelled":
             raise Refused("It was cancelled.")
-        told = service.ask(client, "GET", standing["links"]["report"]).json()
-        text = service.ask(client, "GET", standing["links"]["report"], params={"format": "text"}).text
+        report = service.linked(client, standing["links"]["report"])
+        told = service.ask(client, "GET", report).json()
+        text = service.ask(client, "GET", report, params={"format": "text"}).text
     screen.lines(text)
     if standing["attempts_left"] is not None:
         screen.say(f"Attempts left: {standing['attempts_left']}")

@@ -43,6 +43,13 @@ def ask(client: httpx.Client, method: str, path: str, **options: Any) -> httpx.R
     raise Refused(said)
 
 
+def linked(client: httpx.Client, path: str) -> str:
+    """Where a link of the service's leads: to the same host, whatever path the service is served under. Raises Ours."""
+    if not path.startswith("/") or path.startswith("//"):
+        raise Ours(f"The service names an address that is not its own: {path}")
+    return str(client.base_url.join(path))
+
+
 def _said(answer: httpx.Response) -> str:
     try:
         problem = answer.json()
@@ -70,7 +77,7 @@ def follow(client: httpx.Client, standing: Answer, on_change: Callable[[Answer],
         on_change(standing)
         if time.monotonic() > give_up_at:
             raise Ours(f"It still waits. Look again with: ol status {standing['unit']}")
-        answer = ask(client, "GET", standing["links"]["self"])
+        answer = ask(client, "GET", linked(client, standing["links"]["self"]))
         standing = dict(answer.json())
         time.sleep(max(LEAST_PAUSE_SECONDS, min(5.0, float(answer.headers.get("Retry-After", 1)) / 2)))
     return standing

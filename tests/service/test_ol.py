@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.ol import account
+from grader.ol import account, service, stops
 from grader.ol.cli import run
 from grader.units import load_course
 from service.worker import FakeGrading
@@ -150,3 +150,28 @@ def test_who_is_logged_in_has_the_grade_of_the_service(served, monkeypatch, caps
         assert "Handed in" in capsys.readouterr().err
     finally:
         stop()
+
+
+@pytest.mark.parametrize("server", ["http://grader.example", "ftp://grader.example", "grader.example", "https://"])
+def test_no_token_is_asked_for_where_others_could_read_it(repository, capsys, server):
+    assert run(["login", server]) == 2
+    assert "https" in capsys.readouterr().err
+
+
+def test_it_works_where_the_service_is_served_under_a_path(make_bench, repository, monkeypatch):
+    bench = make_bench(load_course(repository), root_path="/grader")
+    with live(bench.app, bench.settings) as running:
+        log_in(bench, f"{running.url}/grader", monkeypatch)
+        stop = worker(bench)
+        try:
+            assert run(["submit", "Z1"]) == 0
+        finally:
+            stop()
+
+
+@pytest.mark.parametrize("link", ["https://elsewhere.example/x", "//elsewhere.example/x", "x"])
+def test_a_token_follows_no_link_to_another_host(link):
+    with service.opened(account.Account("https://grader.example/sub", "ag_x")) as client:
+        assert service.linked(client, "/sub/v1/units") == "https://grader.example/sub/v1/units"
+        with pytest.raises(stops.Ours):
+            service.linked(client, link)
