@@ -110,7 +110,7 @@ def of(connection: sa.Connection, run: RunState, unit: str, now: float, paces: P
 def wait_seconds(pace: Pace, slots: int, busy: Sequence[tuple[str, float]], ahead: Mapping[str, int]) -> float:
     """Until a run begins: `busy` holds the unit and age in seconds of what runs, `ahead` how many wait of each unit."""
     free = [pace.of(unit).left(age) + pace.gap for unit, age in busy]
-    free += [0.0] * (slots - len(free))
+    free += [0.0] * (max(1, slots) - len(free))
     heapq.heapify(free)
     count = sum(ahead.values())
     if count:
