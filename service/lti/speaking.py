@@ -5,11 +5,14 @@ about to end. Every request has an end in time and size, is sent to the address 
 carries no credentials but its own. (docs/decisions/0193)
 """
 
+import ipaddress
 import json
+import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import sqlalchemy as sa
@@ -39,6 +42,22 @@ class Away(Exception):
         self.for_good = for_good
 
 
+def refuse_link_local(url: str) -> None:
+    """Raises InvalidURL for a host whose address is link-local: there is no platform, but a cloud's own secrets are.
+
+    Other private addresses are let through, because a campus keeps its platform there.
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        found = {str(info[4][0]).partition("%")[0] for info in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return  # asking will say so
+    addresses = [ipaddress.ip_address(each) for each in found]
+    plain = [(each.ipv4_mapped or each) if isinstance(each, ipaddress.IPv6Address) else each for each in addresses]
+    if any(each.is_link_local for each in plain):
+        raise requests.exceptions.InvalidURL(wording.LINK_LOCAL)
+
+
 class Session(requests.Session):
     """Requests that end: in time, in size, and at the address they were sent to."""
 
@@ -49,6 +68,7 @@ class Session(requests.Session):
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         options |= {"timeout": (CONNECT_SECONDS, READ_SECONDS), "allow_redirects": False, "stream": True}
+        refuse_link_local(str(request.url))
         give_up_at = time.monotonic() + WHOLE_SECONDS
         response = super().send(request, **options)
         body = bytearray()

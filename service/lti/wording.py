@@ -122,3 +122,6 @@ def not_reached(error: object) -> str:
 def _short(text: str) -> str:
     printable = "".join(c if c.isprintable() else "�" for c in text)
     return printable if len(printable) <= SHOWN_CHARS else printable[: SHOWN_CHARS - 1] + "…"
+
+
+LINK_LOCAL = "No platform has an address of this kind (link-local)."

@@ -6,6 +6,7 @@ import time
 
 import jwt
 import pytest
+import requests
 from jwcrypto.jwk import JWK
 
 from service import database
@@ -272,3 +273,9 @@ def test_a_key_that_others_may_have_read_is_withdrawn_at_once(bench):
     new = rotate(bench, at_once=True)
     assert set(published(bench)) == {new.id}
     assert signing(bench).id == new.id != old.id
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
+def test_no_platform_is_asked_at_a_link_local_address(host):
+    with pytest.raises(requests.exceptions.InvalidURL):
+        Session().get(f"http://{host}/latest/meta-data")
