@@ -25,6 +25,7 @@ FIELDS = {
     "verdict": NONE,
     "score": NONE,
     "weights": NONE,
+    "deps": NONE,
     "intake": NONE,
     "environment": NONE,
     "timing": NONE,
