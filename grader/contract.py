@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader import wording
+from grader import deps, wording
 from grader.blackbox import IMPORTERS, uncontracted
 from grader.interface import Class, Function, Interface, Parameter, read
 from grader.source import Unparsed, last_name, parse
@@ -33,7 +33,7 @@ def check(unit: Unit, submission: Submission) -> tuple[Problem, ...]:
     Test files that cannot be parsed are passed over: pytest reports them when it collects them.
     """
     found: list[Problem] = []
-    others = [file for file in unit.dep_files if file.path in submission.files and file.module in unit.contracts]
+    others = [file for file in deps.sent_files(unit, submission) if file.module in unit.contracts]
     for file in (*unit.files, *others):
         tree = parse(submission.files[file.path])
         if isinstance(tree, Unparsed):

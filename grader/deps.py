@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grader import wording
 from grader.errors import Rejected
 from grader.submission import Submission
-from grader.unit import Dep, Unit
+from grader.unit import Dep, Unit, UnitFile
 
 ALL = "all"
 NONE = "none"
@@ -34,6 +34,11 @@ def ref_deps(text: str) -> RefDeps:
     if not all(ids):
         raise ValueError(text)
     return RefDeps(False, frozenset(ids))
+
+
+def sent_files(unit: Unit, submission: Submission) -> list[UnitFile]:
+    """The files of other units that came with a submission of this one."""
+    return [file for file in unit.dep_files if file.path in submission.files]
 
 
 def sent(dep: Dep, submission: Submission) -> bool:

@@ -11,7 +11,9 @@ from functools import lru_cache
 from itertools import cycle
 from random import Random
 
+from grader import deps
 from grader.renderings import SALTS, rendered
+from grader.source import imported
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from sandbox.records import Drive, File, Limits, Module, Run, Suite, SuiteCode, function_of
@@ -70,25 +72,12 @@ def preload(unit: Unit, without: Collection[str] = ()) -> tuple[Module, ...]:
 
 def unsettled(unit: Unit, submission: Submission) -> frozenset[str]:
     """The other modules that hang on what was sent of other units: those in its place, and all that import them."""
-    found = {file.module for file in unit.dep_files if file.path in submission.files}
-    for name, source in unit.companions.items():  # in dependency order
-        if found & _imports(name, source):
-            found.add(name)
+    found = {file.module for file in deps.sent_files(unit, submission)}
+    if found:
+        for name, source in unit.companions.items():  # in dependency order
+            if not found.isdisjoint(imported(name, ast.parse(source))):
+                found.add(name)
     return frozenset(found)
-
-
-def _imports(module: str, source: bytes) -> set[str]:
-    """The modules that one may import, by its source: names of packages and of what is taken from them."""
-    package = module.split(".")[:-1]
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            start = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {start, *(f"{start}.{alias.name}" for alias in node.names)}
-    return found
 
 
 def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
@@ -99,7 +88,7 @@ def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
 def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:
     """The student's files as modules, whose source may be quoted to the student; what was sent of other units, and the
     reference of modules that import that, come first."""
-    sent = {file.module: submission.files[file.path] for file in unit.dep_files if file.path in submission.files}
+    sent = {file.module: submission.files[file.path] for file in deps.sent_files(unit, submission)}
     hanging = unsettled(unit, submission)
     others = dict.fromkeys(name for name in (*unit.companions, *sent) if name in hanging)
     return (

@@ -130,6 +130,20 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         waiting.extend(reversed(inner))
 
 
+def imported(module: str, tree: ast.Module) -> Iterator[str]:
+    """What a module may import, anywhere in its source and in order, by dotted name: modules, and whatever is taken
+    from them, which may be modules too."""
+    package = module.split(".")[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, node.module] if node.module else base)
+            yield start
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
 def last_name(node: ast.expr) -> str:
     """What a name as written ends in: "c" for c and for a.b.c, '' for anything that is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

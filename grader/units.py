@@ -18,7 +18,7 @@ from grader.driver import driver_of
 from grader.errors import LoadError
 from grader.module_file import ModuleFile
 from grader.quiz import Quiz
-from grader.source import Unparsed, parse
+from grader.source import Unparsed, imported, parse
 from grader.unit import (
     Contract,
     Course,
@@ -440,18 +440,10 @@ def _companions(tree: _Tree, own: Sequence[str], contracts: Mapping[str, Contrac
 
 
 def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
-    """Modules of the reference library that a module imports, anywhere in its source, in order."""
-    top = _top(module)
-    package = module.split(".")[:-1]
-    for node in ast.walk(parsed):
-        found: list[str] = []
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            start = ".".join(part for part in (base, node.module) if part)
-            found = [start, *(f"{start}.{alias.name}" for alias in node.names)]
-        yield from (name for name in found if _top(name) == top and name != module and tree.has_reference(name))
+    """Modules of the reference library that a module imports, in order."""
+    for name in imported(module, parsed):
+        if _top(name) == _top(module) and name != module and tree.has_reference(name):
+            yield name
 
 
 def _ordered(imports: Mapping[str, Sequence[str]]) -> list[str]:
