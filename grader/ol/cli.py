@@ -158,13 +158,12 @@ def mutate(
         return
     _check_deps(unit, submission, ref_deps)
     kept = _kept(here, unit, submission)
-    if kept.is_file():
-        report = Report.model_validate_json(kept.read_bytes())
+    report = _known(kept)
+    if report is not None:
         screen.note("Nothing has changed since this was graded.")
     else:
         report = _graded_here(screen, unit, submission)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(report.to_json(), encoding="utf-8")
+        _keep(kept, report)
     screen.report(report)
     _end("pass" if report.mutation is not None and report.mutation.passed else "fail")
 
@@ -184,13 +183,12 @@ def diff(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
     unit = here.unit(unit_id)
     submission = places.submission(here, unit)
     kept = _kept(here, unit, submission)
-    passed = kept.is_file() and Report.model_validate_json(kept.read_bytes()).verdict is Verdict.PASS
-    if not passed:
+    known = _known(kept)
+    if known is None or known.verdict is not Verdict.PASS:
         report = _graded_here(screen, unit, submission)
         if report.verdict is not Verdict.PASS:
             raise Failed(f"The reference is shown once you have passed. {report.next_step}")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(report.to_json(), encoding="utf-8")
+        _keep(kept, report)
     lines = diffs.to_reference(unit, submission.files).splitlines()
     for line in lines:
         screen.say(line, {"+": "green", "-": "red"}.get(line[:1], ""))
@@ -205,8 +203,7 @@ def status(
 ) -> None:
     """What is started here, and what the service has of yours."""
     screen, here = Screen(as_json=as_json), _here(course)
-    found = here.course()
-    units = [here.unit(unit_id)] if unit_id else list(found.units.values())
+    units = [here.unit(unit_id)] if unit_id else list(here.course().units.values())
     rows = [_standing(here, unit) for unit in units]
     logged_in = accounts.load()
     if logged_in is not None:
@@ -240,7 +237,7 @@ def quiz(
     unit = here.unit(unit_id)
     if unit.quiz is None:
         raise Usage(f"Unit {unit.id} has no questions.")
-    answers = _given(unit.quiz, given) if given else _asked(screen, unit.quiz)
+    answers = _given(unit.quiz, given) if given else _asked(unit.quiz)
     results = grade_quiz(unit.quiz, answers)
     logged_in = accounts.load()
     if logged_in is not None:
@@ -274,7 +271,7 @@ def _given(quiz: Quiz, pairs: Sequence[str]) -> dict[str, Any]:
     return answers
 
 
-def _asked(screen: Screen, quiz: Quiz) -> dict[str, Any]:
+def _asked(quiz: Quiz) -> dict[str, Any]:
     """Answers as they are typed; those that are left empty are not given."""
     answers: dict[str, Any] = {}
     for question in quiz.questions:
@@ -386,6 +383,16 @@ def _kept(here: Places, unit: Unit, submission: Submission) -> Path:
     kept = here.root / ".ol" / f"{unit.id}-{key}.json"
     here.check_inside(kept)
     return kept
+
+
+def _known(kept: Path) -> Report | None:
+    """The grade that is kept there, if one is."""
+    return Report.model_validate_json(kept.read_bytes()) if kept.is_file() else None
+
+
+def _keep(kept: Path, report: Report) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(report.to_json(), encoding="utf-8")
 
 
 def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, ref_deps: str) -> None:
