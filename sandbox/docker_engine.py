@@ -106,8 +106,7 @@ class DockerSandbox:
     def reap(self) -> None:
         """Remove the containers of owners that are dead, and old images. Raises EngineUnavailable."""
         reap(self._client)
-        keep = {image_id_of(self._client, image_of(self._image, PLAIN)), *(f.image_id for f in self._fleets.values())}
-        remove_old_images(self._client, keep)
+        remove_old_images(self._client, {fleet.image_id for fleet in tuple(self._fleets.values())})
 
     @property
     def ready(self) -> int:
