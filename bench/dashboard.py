@@ -23,8 +23,9 @@ from grader.units import DEFAULT_COURSE, load_course
 from service import database, offerings
 from service.accounts import Role
 from service.app import create_app
+from service.audit import By
 from service.dependencies import Service
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import members, sessions, users
 from service.queue import FakeQueue
 from service.settings import Settings

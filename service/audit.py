@@ -19,6 +19,15 @@ SYSTEM = "system"  # the role of the command line and of what the service does b
 
 
 @dataclass(frozen=True)
+class By:
+    """Who changes something, and when; None is the command line."""
+
+    who: Account | None
+    now: float
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
 class Entry:
     """One thing that was done. `token` is None for the command line and the service itself; `label` is the token's."""
 
@@ -51,6 +60,32 @@ class Filter:
     until: float | None = None
     courses_only: bool = False
     courses: tuple[str, ...] | None = None
+
+
+def note(
+    connection: sa.Connection,
+    by: By,
+    action: str,
+    object: str,
+    *,
+    student: str | None = None,
+    course: str | None = None,
+    unit: str | None = None,
+    detail: Mapping[str, object] | None = None,
+) -> None:
+    """`record`, of what was done `by` somebody."""
+    record(
+        connection,
+        who=by.who,
+        action=action,
+        object=object,
+        student=student,
+        course=course,
+        unit=unit,
+        detail=detail,
+        request_id=by.request_id,
+        now=by.now,
+    )
 
 
 def record(

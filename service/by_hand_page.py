@@ -6,9 +6,9 @@ from starlette.datastructures import FormData
 
 from service import offerings, overrides, views, walltime, wording
 from service.accounts import Account
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service, Wanted
-from service.offerings import By
 from service.overrides import Override
 from service.posted import NAME_CHARS
 from service.routes.overrides import OverrideBody

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from grader.unit import Course, UnitProblem
 from service import audit
-from service.offerings import By
+from service.audit import By
 from service.regrading.versions import Change, changes, parts_of
 from service.tables import course_loads
 
@@ -57,14 +57,12 @@ def note(connection: sa.Connection, course: Course, found: Sequence[Difference],
         each.unit: [each.how, *(f"{change.kind} {change.name}: {change.how}" for change in each.changes[:50])]
         for each in found
     }
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action="course.reload",
         object=course.digest,
         detail={"units": detail},
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from grader.report import Level
 from service import audit, outbox, tables, wording
-from service.accounts import Account
+from service.audit import By
 from service.database import insert_or_ignore
 from service.deadlines import LatePolicy, Times, extended
 from service.problems import Problem
@@ -105,15 +105,6 @@ class Extension:
     reason: str
     token: str
     created_at: float
-
-
-@dataclass(frozen=True)
-class By:
-    """Who changes something, and when; None is the command line."""
-
-    who: Account | None
-    now: float
-    request_id: str = ""
 
 
 def all_offerings(connection: sa.Connection) -> list[Offering]:
@@ -271,17 +262,15 @@ def _note(
         name: moment.isoformat(timespec="seconds") if name.endswith("_at") and (moment := _moment(value)) else value
         for name, value in (detail or {}).items()
     }
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action=action,
         object=course if unit is None else f"{course}/{unit}",
         student=student,
         course=course,
         unit=unit,
         detail=said,
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

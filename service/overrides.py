@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from grader.report import ByHandPart, Report
 from service import audit, outbox, tables
 from service.answers import moment
+from service.audit import By
 from service.database import insert_or_ignore
-from service.offerings import By
 from service.submissions import Stored
 
 
@@ -89,17 +89,15 @@ def _note(
 ) -> None:
     """Tell the audit log, and whoever is told of the student's grades."""
     outbox.grade_changed(connection, course, unit, student, now=by.now)
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action=action,
         object=f"{course}/{unit}",
         student=student,
         course=course,
         unit=unit,
         detail=detail,
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

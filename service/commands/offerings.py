@@ -12,9 +12,10 @@ from pydantic import BaseModel
 from grader.report import Level
 from grader.units import load_course
 from service import offerings, schedules, wording
+from service.audit import By
 from service.commands.connected import data_option, transaction
 from service.deadlines import LatePolicy, Per
-from service.offerings import By, Counts, HintLimits, Offering
+from service.offerings import Counts, HintLimits, Offering
 from service.problems import Problem
 from service.settings import from_environment
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from service import accounts, audit, database, offerings, wording
 from service.accounts import OF_MEMBERS, Role
+from service.audit import By
 from service.commands.connected import data_option, transaction
-from service.offerings import By
 from service.people import invitations, members, users
 from service.people import wording as sentences
 from service.people.members import Source

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from service import offerings
 from service.answers import moment
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Administrator, ClassEditor, ClassReader, CourseId, RequestId, Served, Service
 from service.lti import answers, invitations, keys, placements, platforms, syncing, wording
@@ -29,7 +30,6 @@ from service.lti.placements import Context, Link
 from service.lti.platforms import Platform
 from service.lti.routes import REGISTER, base_url
 from service.lti.speaking import Away
-from service.offerings import By
 from service.problems import Problem, documented
 
 router = APIRouter(tags=["learning platforms"])

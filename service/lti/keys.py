@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key as
 from pylti1p3.registration import Registration
 
 from service import audit
+from service.audit import By
 from service.database import take_turns
-from service.offerings import By
 from service.tables import lti_keys as table
 
 KEY_BITS = 2048
@@ -94,14 +94,12 @@ def _add(connection: sa.Connection, now: float, signs_from: float) -> Key:
 
 
 def _note(connection: sa.Connection, key: Key, by: By, *, at_once: bool) -> None:
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action="lti_key.rotate",
         object=key.id,
         detail={"signs_from": key.signs_from, "at_once": at_once},
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

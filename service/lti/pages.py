@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from service import offerings, views
 from service.answers import moment
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import CourseId, RequestId, Served, Service
 from service.lti import answers, invitations, keys, placements, platforms, syncing, wording
@@ -17,7 +18,6 @@ from service.lti.answers import PlatformBody
 from service.lti.api import add_column, connected, known, link_of, new_code, platform_of
 from service.lti.routes import LAUNCH, REGISTER, base_url
 from service.lti.speaking import Away
-from service.offerings import By
 from service.problems import Problem
 from service.views import Administering, Posted, Teaching, text
 

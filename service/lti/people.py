@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from service import accounts, audit, students
 from service.accounts import Role
+from service.audit import By
 from service.database import take_turns
 from service.lti.memberships import Listed
-from service.offerings import By
 from service.people import members, users
 from service.people.members import LastTeacher, Source
 from service.people.users import User
@@ -56,16 +56,14 @@ def person_of(connection: sa.Connection, platform: str, named: Named, course: st
     connection.execute(
         lti_people.insert().values(platform=platform, subject=named.subject, user=person.id, created_at=by.now)
     )
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action="lti_person.link" if listed is not None else "lti_person.add",
         object=person.account,
         student=person.student,
         course=course,
         detail={"platform": platform},
-        request_id=by.request_id,
-        now=by.now,
     )
     return person
 

@@ -8,16 +8,16 @@ at a teacher's first launch. (docs/decisions/0191)
 import re
 import secrets
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlsplit
 
 import sqlalchemy as sa
 
 from service import audit, outbox
+from service.audit import By
 from service.database import insert_or_ignore
 from service.lti.messages import Launch
-from service.offerings import By
 from service.tables import lti_contexts, lti_links
 
 UNIT = "unit"  # the custom parameter, and the parameter of a link's address, that names its unit
@@ -95,7 +95,7 @@ def connect(connection: sa.Connection, launch: Launch, course: str, by: By) -> C
     assert found is not None
     if found.id == row["id"]:
         detail = {"platform": launch.platform.id, "deployment": launch.deployment, "context": launch.context}
-        _note(connection, "lti_context.connect", found.id, by, course, detail=detail)
+        audit.note(connection, by, "lti_context.connect", found.id, course=course, detail=detail)
     return found
 
 
@@ -105,7 +105,7 @@ def disconnect(connection: sa.Connection, context: Context, by: By) -> None:
     line_items = [url for url in connection.execute(links).scalars() if url]
     outbox.disconnect(connection, platform=context.platform, line_items=line_items)
     connection.execute(lti_contexts.delete().where(lti_contexts.c.id == context.id))
-    _note(connection, "lti_context.disconnect", context.id, by, context.course)
+    audit.note(connection, by, "lti_context.disconnect", context.id, course=context.course)
 
 
 def refresh(connection: sa.Connection, launch: Launch, context: Context) -> Context:
@@ -152,14 +152,14 @@ def set_link(connection: sa.Connection, context: Context, launch: Launch, unit: 
         connection.execute(lti_links.update().where(this).values(unit=unit))
     found = connection.execute(sa.select(lti_links).where(this)).one()
     if by is not None:
-        _note(connection, "lti_link.set", found.id, by, context.course, unit)
+        audit.note(connection, by, "lti_link.set", found.id, course=context.course, unit=unit)
     return replace(_link(found), is_new=True)
 
 
 def set_line_item(connection: sa.Connection, context: Context, link: Link, url: str, by: By) -> None:
     """Let scores for the link go to this line item."""
     connection.execute(lti_links.update().where(lti_links.c.id == link.id).values(line_item_url=url))
-    _note(connection, "lti_link.column", link.id, by, context.course, link.unit)
+    audit.note(connection, by, "lti_link.column", link.id, course=context.course, unit=link.unit)
 
 
 def unit_named(launch: Launch) -> str:
@@ -188,25 +188,3 @@ def slug(title: str) -> str:
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_CHARS].strip("-")
     return f"{words or 'course'}-{secrets.token_hex(3)}"
-
-
-def _note(
-    connection: sa.Connection,
-    action: str,
-    object: str,
-    by: By,
-    course: str,
-    unit: str | None = None,
-    detail: Mapping[str, object] | None = None,
-) -> None:
-    audit.record(
-        connection,
-        who=by.who,
-        action=action,
-        object=object,
-        course=course,
-        unit=unit,
-        detail=detail,
-        request_id=by.request_id,
-        now=by.now,
-    )

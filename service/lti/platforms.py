@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from service import audit
+from service.audit import By
 from service.database import insert_or_ignore
 from service.lti import wording
-from service.offerings import By
 from service.tables import lti_deployments, lti_people, lti_platforms, sessions
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -96,7 +96,7 @@ def register(connection: sa.Connection, platform: Platform, by: By) -> Platform 
     added = insert_or_ignore(connection, lti_platforms, row).returning(lti_platforms.c.id)
     if connection.execute(added).first() is None:  # on PostgreSQL, rowcount would not tell
         return None
-    _note(connection, "lti_platform.register", stored.id, by, values)
+    audit.note(connection, by, "lti_platform.register", stored.id, detail=values)
     return stored
 
 
@@ -111,7 +111,7 @@ def change(connection: sa.Connection, platform: Platform, by: By) -> Platform | 
     values = {name: getattr(platform, name) for name in _WRITTEN}
     this = lti_platforms.update().where(lti_platforms.c.id == platform.id)
     connection.execute(this.values(**values, key_set=None, key_set_at=None))
-    _note(connection, "lti_platform.update", platform.id, by, values)
+    audit.note(connection, by, "lti_platform.update", platform.id, detail=values)
     return find(connection, platform.id)
 
 
@@ -123,7 +123,7 @@ def retire(connection: sa.Connection, platform_id: str, by: By, *, back: bool = 
     if not back:
         came = sa.select(lti_people.c.user).where(lti_people.c.platform == platform_id)
         connection.execute(sessions.delete().where(sessions.c.user.in_(came)))
-    _note(connection, "lti_platform.revive" if back else "lti_platform.retire", platform_id, by)
+    audit.note(connection, by, "lti_platform.revive" if back else "lti_platform.retire", platform_id)
 
 
 def all_platforms(connection: sa.Connection) -> list[Platform]:
@@ -188,7 +188,7 @@ def allow(connection: sa.Connection, platform_id: str, deployment: str, by: By, 
     this = table.update().where(table.c.platform == platform_id, table.c.deployment == deployment)
     connection.execute(this.values(allowed_at=by.now if allowed else None))
     action = "lti_deployment.allow" if allowed else "lti_deployment.refuse"
-    _note(connection, action, platform_id, by, {"deployment": deployment})
+    audit.note(connection, by, action, platform_id, detail={"deployment": deployment})
 
 
 _WRITTEN = (
@@ -209,18 +209,4 @@ def _platform(row: sa.Row[tuple[object, ...]]) -> Platform:
         key_set=json.loads(row.key_set) if row.key_set is not None else None,
         key_set_at=row.key_set_at,
         **{name: getattr(row, name) for name in _WRITTEN},
-    )
-
-
-def _note(
-    connection: sa.Connection, action: str, object: str, by: By, detail: Mapping[str, object] | None = None
-) -> None:
-    audit.record(
-        connection,
-        who=by.who,
-        action=action,
-        object=object,
-        detail=detail,
-        request_id=by.request_id,
-        now=by.now,
     )

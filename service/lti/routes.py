@@ -18,6 +18,7 @@ from starlette.datastructures import FormData
 
 from service import accounts, links, offerings, views
 from service.accounts import Account, Role
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
 from service.lti import (
@@ -38,7 +39,7 @@ from service.lti import (
 from service.lti.messages import Kind, Launch, Refused
 from service.lti.placements import Context
 from service.lti.speaking import Away, Session
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import pages as people_pages
 from service.people import sessions
 from service.people.users import User

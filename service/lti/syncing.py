@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from pylti1p3.lineitem import LineItem
 
 from service import outbox
+from service.audit import By
 from service.database import writing
 from service.lti import ags, memberships, people, placements, speaking, wording
 from service.lti.placements import Context, Link
 from service.lti.speaking import Away, Session, Tokens
-from service.offerings import By
 from service.people.users import User
 from service.tables import lti_contexts
 

@@ -9,10 +9,10 @@ from fastapi.responses import Response
 
 from service import accounts, audit, offerings, views, walltime
 from service.accounts import Account
-from service.audit import Entry, Filter
+from service.audit import By, Entry, Filter
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import invitations, users
 from service.people import wording as sentences
 from service.people.class_pages import Invited
@@ -125,14 +125,12 @@ def _set_admin(connection: sa.Connection, user: User, admin: bool, by: By) -> No
 
 
 def _note(connection: sa.Connection, action: str, user: User, by: By) -> None:
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action=action,
         object=user.account,
         student=user.student,
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

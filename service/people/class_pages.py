@@ -11,9 +11,9 @@ from starlette.datastructures import FormData, UploadFile
 
 from service import offerings, views
 from service.accounts import OF_MEMBERS, Account, Role
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
-from service.offerings import By
 from service.people import invitations, inviting, members, roster, users
 from service.people import wording as sentences
 from service.people.members import LastTeacher, Source

@@ -9,9 +9,10 @@ from starlette.datastructures import FormData
 from grader.report import Level
 from service import answers, limits, listing, offerings, schedules, views, walltime, wording
 from service.accounts import Account, Role
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service, Wanted
-from service.offerings import Assignment, By, Counts
+from service.offerings import Assignment, Counts
 from service.people import members, users
 from service.people import wording as sentences
 from service.people.forms import Number, amount, flag, number

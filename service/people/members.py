@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from service import audit
 from service.accounts import OF_MEMBERS, Role
+from service.audit import By
 from service.database import insert_or_ignore
-from service.offerings import By
 from service.people.users import User
 from service.tables import courses, members, users
 
@@ -139,16 +139,14 @@ def _check_other_teacher(connection: sa.Connection, course: str, member: Member)
 
 
 def _note(connection: sa.Connection, action: str, course: str, user: User, by: By, detail: dict[str, str]) -> None:
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action=action,
         object=user.account,
         student=user.student,
         course=course,
         detail=detail,
-        request_id=by.request_id,
-        now=by.now,
     )
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from service import accounts, audit
 from service.accounts import OF_TOKENS, Account, Role
-from service.offerings import By
+from service.audit import By
 from service.tables import tokens
 
 LABEL_CHARS = 200
@@ -123,14 +123,12 @@ def revoke(connection: sa.Connection, account: Account, course: str | None, by: 
 
 def _note(connection: sa.Connection, action: str, account: Account, course: str | None, by: By) -> None:
     """What a person calls a token of theirs is not written down: it goes when they are erased."""
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action=action,
         object=account.id,
         student=account.student,
         course=course,
         detail={"role": account.role.value, "label": account.label if account.user is None else None},
-        request_id=by.request_id,
-        now=by.now,
     )

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from grader.digest import digest_of
 from service.accounts import OF_MEMBERS, Role
-from service.offerings import By
+from service.audit import By
 from service.people import members, users, wording
 from service.people.members import Member, Source
 from service.people.users import User

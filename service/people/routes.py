@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from service import accounts, audit, offerings
 from service.accounts import Account, Role
 from service.answers import moment
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Caller, ClassEditor, ClassReader, CourseId, RequestId, Served
-from service.offerings import By
 from service.people import invitations, inviting, members, mint, roster, users
 from service.people import wording as sentences
 from service.people.members import LastTeacher, Member, Source
@@ -287,15 +287,13 @@ def invitation(connection: sa.Connection, caller: Account, user: User, course: s
     """A new code for this person; raises Problem 403 if `caller`, not narrowed to a course, may make none."""
     if not inviting.may_invite(connection, caller, user):
         raise Problem(403, "link_refused", sentences.LINK_NOT_YOURS)
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action="password.invite",
         object=user.account,
         student=user.student,
         course=course,
-        request_id=by.request_id,
-        now=by.now,
     )
     return invitations.invite(connection, user.id, by.now)
 

@@ -11,9 +11,9 @@ from starlette.datastructures import FormData
 from service import offerings, views
 from service.accounts import OF_TOKENS, Account, Role
 from service.answers import moment
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service
-from service.offerings import By
 from service.people import mint
 from service.people import wording as sentences
 from service.people.forms import Number, amount

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from service import audit, outbox, runs
+from service.audit import By
 from service.classroom import facts
 from service.database import take_turns, writing
-from service.offerings import By
 from service.queue import Queue
 from service.regrading.batches import Batch, State
 from service.runs import Status
@@ -169,17 +169,15 @@ def _tell(connection: sa.Connection, batch: Batch, row: Item, change: Mapping[st
     """Note a grade that changed, and let whoever is told of the student's grades be told."""
     if row.student is not None:
         outbox.grade_changed(connection, batch.course, batch.unit, row.student, now=by.now, submission=row.submission)
-    audit.record(
+    audit.note(
         connection,
-        who=by.who,
+        by,
         action="grade.change",
         object=row.submission,
         student=row.student,
         course=batch.course,
         unit=batch.unit,
         detail={**change, "regrade": batch.id, "reason": batch.reason},
-        request_id=by.request_id,
-        now=by.now,
     )
 
 
@@ -196,14 +194,12 @@ def _settle(connection: sa.Connection, batch: Batch, submissions: Sequence[str],
 
 def _note(connection: sa.Connection, action: str, batch: Batch, count: int, by: By) -> None:
     if count:
-        audit.record(
+        audit.note(
             connection,
-            who=by.who,
+            by,
             action=action,
             object=batch.id,
             course=batch.course,
             unit=batch.unit,
             detail={"submissions": count},
-            request_id=by.request_id,
-            now=by.now,
         )

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from service import offerings, views, walltime, wording
 from service.accounts import Account
+from service.audit import By
 from service.database import reading
 from service.dependencies import CourseId, RequestId, Served, Service
-from service.offerings import By
 from service.problems import Problem
 from service.regrading import answers, batches, decisions, routes
 from service.regrading import wording as words

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from service import offerings, schedules
 from service import wording as service_wording
 from service.accounts import Account
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Caller, ClassAsked, RequestId, Served, Service, Wanted, editor, reader
 from service.dependencies import asked as standing
 from service.links import next_page, to
-from service.offerings import By
 from service.problems import Problem, documented
 from service.regrading import answers, batches, decisions, trials, versions, wording
 from service.regrading.batches import Batch

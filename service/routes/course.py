@@ -11,10 +11,10 @@ from grader.unit import Course
 from grader.units import load_course
 from service import answers, course_loads, views, wording
 from service.accounts import Account
+from service.audit import By
 from service.course_loads import Difference
 from service.database import writing
 from service.dependencies import Administrator, RequestId, Served, Service
-from service.offerings import By
 from service.problems import Problem, documented
 from service.regrading.answers import ChangeAnswer
 from service.views import Administering

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from service import offerings, schedules, wording
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import (
     Caller,
@@ -21,7 +22,7 @@ from service.dependencies import (
     reader,
     seen_courses,
 )
-from service.offerings import Assignment, By
+from service.offerings import Assignment
 from service.posted import NAME_CHARS
 from service.problems import Problem, documented
 

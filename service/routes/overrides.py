@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from service import offerings, overrides, walltime, wording
 from service.answers import Share
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import ClassEditor, ClassReader, CourseId, RequestId, Served, Wanted
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.overrides import Override
 from service.problems import Problem, documented
 from service.routes.offerings import UNIT, Student

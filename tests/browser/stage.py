@@ -17,12 +17,13 @@ from grader.unit import Course
 from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Service
 from service.lti import platforms, tickets
 from service.lti.messages import Kind, Launch
 from service.lti.platforms import Platform
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import invitations, members, sessions, users
 from service.people.users import User
 from service.queue import FakeQueue, Handler, Stopping

@@ -16,10 +16,10 @@ from cryptography.x509.oid import NameOID
 from playwright.sync_api import Browser, Page
 
 from grader.unit import Course
+from service.audit import By
 from service.database import writing
 from service.lti import platforms
 from service.lti.platforms import Platform as Registered
-from service.offerings import By
 from service.tables import lti_links, members, sessions
 from service.worker import FakeGrading
 from tests.browser.screen import CHROMIUM, FLAGS

@@ -20,8 +20,9 @@ from grader.unit import Course
 from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
+from service.audit import By
 from service.dependencies import Service
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import members, sessions, users
 from service.people.users import User
 from service.queue import FakeQueue

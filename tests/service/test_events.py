@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from service import accounts, database
 from service.answers import SubmissionAnswer
+from service.audit import By
 from service.events import Follower, State
-from service.offerings import By
 from service.people import mint, users
 from service.runs import Status
 from service.tables import runs, submissions

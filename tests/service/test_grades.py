@@ -5,10 +5,11 @@ import sqlalchemy as sa
 
 from grader.report import Verdict
 from service import grades, offerings, tables
+from service.audit import By
 from service.database import reading, writing
 from service.deadlines import LatePolicy, Times
 from service.grades import Sent
-from service.offerings import Assignment, By, Counts, Extension
+from service.offerings import Assignment, Counts, Extension
 from service.runs import Status
 from service.worker import FakeGrading
 from tests.service import samples

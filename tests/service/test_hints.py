@@ -7,8 +7,9 @@ import pytest
 from service import hints as unlocking
 from service import offerings, students, submissions
 from service.accounts import Account, Role
+from service.audit import By
 from service.database import writing
-from service.offerings import Assignment, By, HintLimits
+from service.offerings import Assignment, HintLimits
 from service.tables import audit, hints
 from service.worker import FakeGrading
 from tests.service import samples

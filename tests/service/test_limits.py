@@ -5,9 +5,10 @@ import sqlalchemy as sa
 
 from service import limits, offerings, tables
 from service.accounts import Account, Role
+from service.audit import By
 from service.database import reading, writing
 from service.deadlines import Times
-from service.offerings import Assignment, By, Extension
+from service.offerings import Assignment, Extension
 from service.problems import Problem
 
 pytestmark = pytest.mark.both_databases

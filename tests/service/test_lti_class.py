@@ -19,9 +19,9 @@ import httpx
 import pytest
 
 from service import database, tables
+from service.audit import By
 from service.lti import platforms
 from service.lti.platforms import Platform as Registered
-from service.offerings import By
 from service.people import sessions
 from service.settings import Settings
 from tests.service import samples

@@ -12,9 +12,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from service import database, offerings
+from service.audit import By
 from service.lti import invitations, messages, platforms
 from service.lti.platforms import Platform as Registered
-from service.offerings import By, Offering
+from service.offerings import Offering
 from service.people import users as people
 from service.tables import (
     courses,

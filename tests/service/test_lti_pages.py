@@ -6,9 +6,9 @@ import time
 import pytest
 
 from service import database
+from service.audit import By
 from service.lti import invitations, placements, platforms, registering
 from service.lti.platforms import Platform as Registered
-from service.offerings import By
 from service.tables import audit, deliveries, lti_contexts, lti_links, lti_people, lti_platforms, members, users
 from tests.service.live import live
 from tests.service.lti_platform import Browser, Person, loopback

@@ -10,12 +10,12 @@ import requests
 from jwcrypto.jwk import JWK
 
 from service import database
+from service.audit import By
 from service.lti import ags, keys, memberships, platforms, speaking
 from service.lti.ags import Activity, Grading, Kind, ScoreMessage
 from service.lti.keys import KEEP_SECONDS, LEAD_SECONDS
 from service.lti.platforms import Platform as Registered
 from service.lti.speaking import Away, Session, Tokens
-from service.offerings import By
 from tests.service.live import live
 from tests.service.lti_platform import PAGE_MEMBERS, Person, loopback
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from service import accounts, database, outbox, tables
 from service.accounts import Role
-from service.offerings import By
+from service.audit import By
 from service.people import mint
 from service.tables import metadata
 from service.worker import FakeGrading

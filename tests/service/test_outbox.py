@@ -9,9 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 from service import offerings, outbox, students, tables
+from service.audit import By
 from service.database import reading, writing
 from service.deadlines import LatePolicy, Times
-from service.offerings import Assignment, By, Extension
+from service.offerings import Assignment, Extension
 from service.outbox import backoff, deliveries
 from service.outbox.backoff import Kind, Outcome
 from service.outbox.changes import Channel, State

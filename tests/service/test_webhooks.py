@@ -9,9 +9,10 @@ import pytest
 import standardwebhooks
 
 from service import accounts, offerings, outbox, tables
+from service.audit import By
 from service.database import reading, writing
 from service.deadlines import Times
-from service.offerings import Assignment, By, Extension
+from service.offerings import Assignment, Extension
 from service.outbound import Outbound, Reach
 from service.outbox import deliveries, signing, webhook
 from service.outbox.changes import Channel

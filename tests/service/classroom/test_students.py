@@ -4,7 +4,7 @@ import pytest
 
 from service import accounts, database, overrides
 from service.accounts import Role
-from service.offerings import By
+from service.audit import By
 from tests.service.classroom import klass
 from tests.service.classroom.klass import asked
 

@@ -2,7 +2,7 @@ import pytest
 
 from service import database
 from service.accounts import Role
-from service.offerings import By
+from service.audit import By
 from service.people import members, roster, users
 from service.people.roster import Change
 from service.tables import users as user_rows
