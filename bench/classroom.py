@@ -25,9 +25,9 @@ from bench.table import table
 from grader.report import MutantStatus, Outcome, Verdict
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
-from service import database
+from service import database, page_keys
 from service.app import create_app
-from service.classroom import course_tests, keys, misconceptions, mutants, overview, progress, selection, students
+from service.classroom import course_tests, misconceptions, mutants, overview, progress, selection, students
 from service.classroom.facts import CAUGHT, MUTANTS, TESTS, Layout
 from service.classroom.selection import Selection
 from service.classroom.students import Narrowed, Sort
@@ -94,7 +94,7 @@ def questions(unit: Unit) -> dict[str, Question]:
 
     def listed(connection: sa.Connection, narrowed: Narrowed, sort: Sort, of: Selection = everyone) -> object:
         found = students.of_class(connection, of, narrowed, sort, unit, now)
-        return students.rows(keys.page(found, students.order(sort), sort.value, 50, None)[0], course)
+        return students.rows(page_keys.page(found, students.order(sort), sort.value, 50, None)[0], course)
 
     def believed(connection: sa.Connection) -> object:
         found = misconceptions.found_in(connection, everyone, unit)

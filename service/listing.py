@@ -3,10 +3,6 @@
 Pages are by key, not by number: a page continues after the last row of the one before, whatever was added since.
 """
 
-import base64
-import binascii
-import json
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -14,7 +10,8 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from grader.report import Outcome, Verdict
-from service import answers
+from service import answers, page_keys
+from service.page_keys import BadKey
 from service.runs import Status
 from service.tables import outcomes, overrides, results, runs, submissions
 
@@ -38,10 +35,6 @@ class Filter:
     course: str | None = None
     verdict: Verdict | None = None
     status: Status | None = None
-
-
-class BadCursor(ValueError):
-    """The page's key was not made by us, or for another order."""
 
 
 _JOINED = submissions.join(runs, runs.c.id == submissions.c.run).outerjoin(results, results.c.run == runs.c.id)
@@ -68,7 +61,7 @@ def _where(wanted: Filter) -> list[sa.ColumnElement[bool]]:
 def page(
     connection: sa.Connection, wanted: Filter, sort: Sort, limit: int, cursor: str | None
 ) -> tuple[tuple[answers.SubmissionRow, ...], str | None]:
-    """Up to `limit` rows and the key of the next page, None on the last one. Raises BadCursor."""
+    """Up to `limit` rows and the key of the next page, None on the last one. Raises BadKey."""
     key: sa.ColumnElement[float] = _SCORE if "score" in sort.value else submissions.c.received_at
     descending = sort.value.startswith("-")
     query = (
@@ -87,7 +80,7 @@ def page(
         .where(*_where(wanted))
     )
     if cursor is not None:
-        value, last_id = _read_cursor(cursor, sort)
+        value, last_id = _last_row(cursor, sort)
         row, last = sa.tuple_(key, submissions.c.id), sa.tuple_(sa.literal(value), sa.literal(last_id))
         query = query.where(row < last if descending else row > last)
     order = [key.desc(), submissions.c.id.desc()] if descending else [key, submissions.c.id]
@@ -111,7 +104,7 @@ def page(
         for row in rows[:limit]
     )
     more = len(rows) > limit
-    return found, _write_cursor(sort, rows[limit - 1].key, rows[limit - 1].id) if more else None
+    return found, page_keys.write((rows[limit - 1].key, rows[limit - 1].id), sort.value) if more else None
 
 
 def stats(connection: sa.Connection, unit: str, course: str | None) -> answers.StatsAnswer:
@@ -188,19 +181,9 @@ def _days(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -
     )
 
 
-def _write_cursor(sort: Sort, value: float, last_id: str) -> str:
-    return base64.urlsafe_b64encode(json.dumps([sort.value, value, last_id]).encode()).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str, sort: Sort) -> tuple[float, str]:
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        made_for, value, last_id = json.loads(text)
-        number = float(value)
-        if made_for != sort.value or not isinstance(last_id, str):
-            raise BadCursor("the page's key belongs to another order")
-        if not (math.isfinite(number) and last_id.isascii() and last_id.isprintable()):
-            raise BadCursor("the page's key holds what no database compares")
-        return number, last_id
-    except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadCursor("the page's key is none of ours") from error
+def _last_row(cursor: str, sort: Sort) -> tuple[float, str]:
+    """Value and id of the last row of the page before. Raises BadKey."""
+    value, last_id = page_keys.read(cursor, sort.value)
+    if not (last_id.isascii() and last_id.isprintable()):
+        raise BadKey("the page's key holds what no database compares")
+    return value, last_id

@@ -5,5 +5,5 @@ selection       which students and submissions a question is about
 progress        how far each student is, kept as it changes; risk says who needs help, and why
 roster          who belongs to the class
 overview, course_tests, mutants, misconceptions, students   one question each
-answers, wording, sheets   how it is told: as JSON, in words, as CSV; keys, in pages
+answers, wording, sheets   how it is told: as JSON, in words, as CSV
 """

@@ -10,8 +10,7 @@ from typing import TypeVar, get_args
 from urllib.parse import urlencode
 
 from grader.report import Verdict
-from service import walltime
-from service.classroom import keys
+from service import page_keys, walltime
 from service.classroom.answers import State
 from service.classroom.overview import By
 from service.classroom.selection import Selection
@@ -113,11 +112,11 @@ def _query(fields: Mapping[str, str]) -> str:
 
 
 def page_of(
-    rows: Sequence[T], asked: Asked, key_of: Callable[[T], keys.Key], made_for: str, limit: int
+    rows: Sequence[T], asked: Asked, key_of: Callable[[T], page_keys.Key], made_for: str, limit: int
 ) -> tuple[Sequence[T], str | None]:
     """The rows of the page asked for, and the query of the next one. Raises Problem 422 for a key of another order."""
     try:
-        found, key = keys.page(rows, key_of, made_for, limit, asked.fields["after"] or None)
-    except keys.BadKey as error:
+        found, key = page_keys.page(rows, key_of, made_for, limit, asked.fields["after"] or None)
+    except page_keys.BadKey as error:
         raise Problem(422, "page_unknown", PAGE_UNKNOWN) from error
     return found, asked.other(after=key) if key is not None else None

@@ -8,6 +8,7 @@ from grader.report import Verdict
 from service import answers, links, listing, runs, wording
 from service.database import reading
 from service.dependencies import ClassAsked, Served, Wanted
+from service.page_keys import BadKey
 from service.posted import NAME_CHARS, STORABLE
 from service.problems import Problem, documented
 
@@ -36,7 +37,7 @@ def class_submissions(
     try:
         with reading(service.engine) as connection:
             found, key = listing.page(connection, wanted, sort, limit, after)
-    except listing.BadCursor as error:
+    except BadKey as error:
         raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
     return answers.SubmissionPage(submissions=found, next=links.next_page(request, after=key))
 

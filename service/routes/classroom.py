@@ -10,11 +10,10 @@ from fastapi.responses import Response
 
 from grader.report import Verdict
 from grader.unit import Unit
-from service import links, offerings, schedules, walltime, wording
+from service import links, offerings, page_keys, schedules, walltime, wording
 from service.classroom import (
     answers,
     course_tests,
-    keys,
     misconceptions,
     mutants,
     overview,
@@ -234,11 +233,11 @@ def class_students(
 
 
 def _page(
-    rows: list[T], key_of: Callable[[T], keys.Key], made_for: str, limit: int, after: str | None
+    rows: list[T], key_of: Callable[[T], page_keys.Key], made_for: str, limit: int, after: str | None
 ) -> tuple[list[T], str | None]:
     """One page; raises Problem 422 for a key that is not of this order."""
     try:
-        page, key = keys.page(rows, key_of, made_for, limit, after)
-    except keys.BadKey as error:
+        page, key = page_keys.page(rows, key_of, made_for, limit, after)
+    except page_keys.BadKey as error:
         raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
     return list(page), key

@@ -5,6 +5,7 @@ import pytest
 from grader.report import Verdict
 from service import listing
 from service.database import reading
+from service.page_keys import BadKey
 from service.worker import FakeGrading
 from tests.service import samples
 
@@ -116,7 +117,7 @@ def test_a_key_of_somebody_elses_making_is_refused(bench, cursor):
 )
 def test_a_key_that_no_database_can_compare_is_refused(klass, key):
     cursor = base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
-    with reading(klass.engine) as connection, pytest.raises(listing.BadCursor):
+    with reading(klass.engine) as connection, pytest.raises(BadKey):
         listing.page(connection, listing.Filter("L0.0"), listing.Sort.NEWEST, 10, cursor)
 
 

@@ -37,9 +37,9 @@ def write(key: Key, made_for: str) -> str:
 def read(text: str, made_for: str) -> Key:
     try:
         order, number, name = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        key = float(number), str(name)
+        key = float(number), name
     except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadKey("the page's key is none of ours") from error
-    if order != made_for or not math.isfinite(key[0]):
+    if order != made_for or not isinstance(name, str) or not math.isfinite(key[0]):
         raise BadKey("the page's key belongs to another order")
     return key
