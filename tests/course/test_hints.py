@@ -3,9 +3,8 @@
 import re
 import tomllib
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from grader.units import load_course
-from tests.course import variants
+from tests.course import hinted, variants
+from tests.course.hinted import Sizes, configurations
 from tinyllm.autograd.tensor import Tensor
 from tinyllm.num.rng import PCG32
 
@@ -22,7 +22,6 @@ MUTANTS = {mutant.id: mutant for mutant in load_course(variants.COURSE).units["L
 WRITTEN = tomllib.loads(FILE.read_text())
 DISTINCT = {"B": 2, "H": 3, "Tq": 4, "Tk": 5, "dh": 6}
 
-Sizes = Mapping[str, int]
 Seen = tuple[object, Sequence[NDArray[Any]]]  # shapes or the kind of error, and the numbers
 
 
@@ -31,18 +30,12 @@ Seen = tuple[object, Sequence[NDArray[Any]]]  # shapes or the kind of error, and
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_mutant_has_hints_of_its_own_beyond_the_first(mid: str) -> None:
-    hints = MUTANTS[mid].hints
-    assert 3 <= len(hints) <= 4
-    assert len(set(hints)) == len(hints)
-    assert len(WRITTEN["mutants"][mid]["hints"]) >= 1
+    hinted.check_number(MUTANTS[mid], WRITTEN)
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_pitfall_begins_with_the_chapters_words_and_others_with_what_their_category_shares(mid: str) -> None:
-    mutant = MUTANTS[mid]
-    first = mutant.public if mutant.tier == "semantic" else WRITTEN["categories"][mutant.category]["hint"]
-    assert mutant.hints[0].startswith(first)
-    assert any(hint.startswith(mutant.public) for hint in mutant.hints)
+    hinted.check_beginning(MUTANTS[mid], WRITTEN)
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
@@ -53,25 +46,10 @@ def test_a_hint_names_its_section_of_the_chapter(mid: str) -> None:
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> None:
-    both = variants.REFERENCE.read_text() + variants.sources()[mid]
-    lines = {line.split("#")[0].strip() for line in both.splitlines()}
-    code = {line for line in lines if len(line) > 12 and re.search(r"[=(\[]", line)}
-    words = rf"\b(np\.|F\.|self\.|reshape\(|transpose\(|line \d|mha\.py|{MUTANTS[mid].operator}\b)"
-    for hint in MUTANTS[mid].hints:
-        own = hint.removeprefix(MUTANTS[mid].public)
-        assert not [line for line in code if line in hint], hint
-        assert not re.search(words, own), hint
+    hinted.check_without_code(MUTANTS[mid], variants.REFERENCE.read_text(), variants.sources()[mid], r"np\.|F\.|self\.")
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
-
-
-def configurations() -> Iterator[tuple[str, Sizes]]:
-    """Sizes in which one equality holds, by that equality; as few others as three values allow."""
-    for left, right in combinations(DISTINCT, 2):
-        yield f"{left} = {right}", {**DISTINCT, right: DISTINCT[left]}
-    for name in DISTINCT:
-        yield f"{name} = 1", {**DISTINCT, name: 1}
 
 
 @cache
@@ -117,7 +95,7 @@ def _seen(call: Callable[..., Any], *args: Any) -> Seen:
 
 @cache
 def reference_saw() -> dict[str, list[Seen]]:
-    return {said: observed(module("reference"), sizes) for said, sizes in (("", DISTINCT), *configurations())}
+    return {said: observed(module("reference"), sizes) for said, sizes in (("", DISTINCT), *configurations(DISTINCT))}
 
 
 def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
@@ -134,18 +112,10 @@ def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_the_sizes_that_hide_a_fault_are_exactly_those_that_its_hint_names(mid: str) -> None:
-    in_shapes, at_all = differences(mid, "", DISTINCT)
-    found = {said: differences(mid, said, sizes) for said, sizes in configurations()}
-    hides_all = {said for said, (_, numbers) in found.items() if at_all and not numbers}
-    hides_shapes = {said for said, (shapes, _) in found.items() if in_shapes and not shapes} - hides_all
-    written = WRITTEN["mutants"][mid]
-    assert hides_all == set(written.get("nothing_changes", ()))
-    assert hides_shapes == set(written.get("shapes_stay", ()))
+    hinted.check_sizes(mid, WRITTEN, DISTINCT, differences)
 
 
 def test_a_survivor_whose_sizes_may_have_been_equal_is_told_so_second() -> None:
-    told = [mid for mid, mutant in MUTANTS.items() if mutant.hints[1].startswith("Use distinct sizes")]
-    marked = {mid for mid, said in WRITTEN["mutants"].items() if {"nothing_changes", "shapes_stay"} & said.keys()}
-    assert set(told) == marked
+    marked = hinted.told_of_sizes(MUTANTS, WRITTEN)
     assert {"s01", "s03", "s04", "s05", "m29"} <= marked
     assert "the query length (Tq) equals the key length (Tk)" in MUTANTS["m29"].hints[1]

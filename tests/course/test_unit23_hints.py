@@ -1,23 +1,21 @@
 """Every mutant of unit 2.3 has hints from vague to concrete without code, and the sizes they name are those that hide
 the fault."""
 
-import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import combinations
 
 import pytest
 import torch
 from torch import Tensor
 
-from tests.course import unit23
+from tests.course import hinted, unit23
+from tests.course.hinted import Sizes, configurations
 
 MUTANTS = {mutant.id: mutant for mutant in unit23.unit().mutants}
 WRITTEN = tomllib.loads((unit23.COURSE / "mutants/2.3/hints.toml").read_text())
 DISTINCT = {"B": 2, "H": 3, "T": 4, "d": 5}
 
-Sizes = Mapping[str, int]
 Seen = tuple[object, Sequence[Tensor]]  # a shape or the kind of error, and the numbers
 
 
@@ -26,40 +24,20 @@ Seen = tuple[object, Sequence[Tensor]]  # a shape or the kind of error, and the 
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_mutant_has_hints_of_its_own_beyond_the_first(mid: str) -> None:
-    hints = MUTANTS[mid].hints
-    assert 3 <= len(hints) <= 4
-    assert len(set(hints)) == len(hints)
-    assert len(WRITTEN["mutants"][mid]["hints"]) >= 1
+    hinted.check_number(MUTANTS[mid], WRITTEN)
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_trap_begins_with_its_own_words_and_others_with_what_their_category_shares(mid: str) -> None:
-    mutant = MUTANTS[mid]
-    first = mutant.public if mutant.tier == "semantic" else WRITTEN["categories"][mutant.category]["hint"]
-    assert mutant.hints[0].startswith(first)
-    assert any(hint.startswith(mutant.public) for hint in mutant.hints)
+    hinted.check_beginning(MUTANTS[mid], WRITTEN)
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> None:
-    both = unit23.REFERENCE.read_text() + unit23.sources()[mid]
-    lines = {line.split("#")[0].strip() for line in both.splitlines()}
-    code = {line for line in lines if len(line) > 12 and re.search(r"[=(\[]", line)}
-    words = rf"\b(torch\.|F\.|reshape\(|transpose\(|line \d|mha\.py|{MUTANTS[mid].operator}\b)"
-    for hint in MUTANTS[mid].hints:
-        assert not [line for line in code if line in hint], hint
-        assert not re.search(words, hint.removeprefix(MUTANTS[mid].public)), hint
+    hinted.check_without_code(MUTANTS[mid], unit23.REFERENCE.read_text(), unit23.sources()[mid], r"torch\.|F\.")
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
-
-
-def configurations() -> Iterator[tuple[str, Sizes]]:
-    """Sizes in which one equality holds, by that equality."""
-    for left, right in combinations(DISTINCT, 2):
-        yield f"{left} = {right}", {**DISTINCT, right: DISTINCT[left]}
-    for name in DISTINCT:
-        yield f"{name} = 1", {**DISTINCT, name: 1}
 
 
 def observed(name: str, sizes: Sizes) -> Seen:
@@ -84,7 +62,7 @@ def observed(name: str, sizes: Sizes) -> Seen:
 
 @cache
 def reference_saw(said: str) -> Seen:
-    return observed("reference", {"": DISTINCT, **dict(configurations())}[said])
+    return observed("reference", {"": DISTINCT, **dict(configurations(DISTINCT))}[said])
 
 
 def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
@@ -100,17 +78,9 @@ def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_the_sizes_that_hide_a_fault_are_exactly_those_that_its_hint_names(mid: str) -> None:
-    in_shapes, at_all = differences(mid, "", DISTINCT)
-    found = {said: differences(mid, said, sizes) for said, sizes in configurations()}
-    hides_all = {said for said, (_, numbers) in found.items() if at_all and not numbers}
-    hides_shapes = {said for said, (shapes, _) in found.items() if in_shapes and not shapes} - hides_all
-    written = WRITTEN["mutants"][mid]
-    assert hides_all == set(written.get("nothing_changes", ()))
-    assert hides_shapes == set(written.get("shapes_stay", ()))
+    hinted.check_sizes(mid, WRITTEN, DISTINCT, differences)
 
 
 def test_a_survivor_whose_sizes_may_have_been_equal_is_told_so_second() -> None:
-    told = {mid for mid, mutant in MUTANTS.items() if mutant.hints[1].startswith("Use distinct sizes")}
-    marked = {mid for mid, said in WRITTEN["mutants"].items() if {"nothing_changes", "shapes_stay"} & said.keys()}
-    assert told == marked
+    marked = hinted.told_of_sizes(MUTANTS, WRITTEN)
     assert {"s01", "s04", "s06", "m02", "m09"} <= marked
