@@ -223,14 +223,17 @@ def class_asked(account: Caller, course: OneCourse = None) -> Class:
 
 def seen_courses(account: Account) -> list[str]:
     """The courses whose class an account with limits sees."""
-    within = {course: account.within(course) for course in account.courses or ()}
-    return [course for course, found in within.items() if found is not None and found.sees_class]
+    return _courses_where(account, lambda found: found.sees_class)
 
 
 def edited_courses(account: Account) -> list[str]:
     """The courses in which an account with limits may change what holds for the class."""
+    return _courses_where(account, lambda found: found.changes_class)
+
+
+def _courses_where(account: Account, may: Callable[[Account], bool]) -> list[str]:
     within = {course: account.within(course) for course in account.courses or ()}
-    return [course for course, found in within.items() if found is not None and found.changes_class]
+    return [course for course, found in within.items() if found is not None and may(found)]
 
 
 ClassAsked = Annotated[Class, Depends(class_asked)]
