@@ -14,7 +14,8 @@ ag_users        people who sign in, each with an account of their own; ag_member
 ag_sessions     who is signed in; ag_invitations links with which a password is set; ag_guesses failed sign-ins
 ag_courses      course offerings; ag_assignments what one asks of a unit: times, attempts; ag_extensions for one student
 ag_overrides    a student's grade for a unit, set by hand
-ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one
+ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one;
+                ag_regrade_decisions what was last decided of it, and how far that is
 ag_course_loads when somebody had the course's files read again: workers start anew after that
 ag_versions     what a unit was made of in each state of it by which something was graded
 ag_quiz_answers what students answered to the questions of a unit
@@ -403,6 +404,22 @@ regrade_items = Table(
 Index("ix_ag_regrade_items_run", regrade_items.c.run)
 Index("ix_ag_regrade_items_submission", regrade_items.c.submission)
 Index("ix_ag_regrade_items_state", regrade_items.c.state, regrade_items.c.regrade)
+
+regrade_decisions = Table(
+    "ag_regrade_decisions",
+    metadata,
+    Column("regrade", String(32), ForeignKey("ag_regrades.id", ondelete="CASCADE"), primary_key=True),
+    Column("what", String(16), nullable=False),  # apply | drop | rollback
+    Column("chosen", Text),  # JSON: the submissions that were named; null: all
+    Column("token", String(32), nullable=False),  # who decided, and what they were then
+    Column("role", String(16), nullable=False),
+    Column("request_id", String(64), nullable=False),
+    Column("begun_at", Double, nullable=False),
+    Column("after", String(128), nullable=False),  # the student up to whom it is done
+    Column("submissions", Integer, nullable=False),  # to how many it was done
+    Column("stale", Integer, nullable=False),
+    Column("ended_at", Double),
+)
 
 course_loads = Table(
     "ag_course_loads",

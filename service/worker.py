@@ -29,7 +29,7 @@ from service.answers import moment
 from service.classroom import facts
 from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
-from service.regrading import trials
+from service.regrading import decisions, trials
 from service.runs import RunState, Worker
 from service.settings import Settings
 from service.stats import Stats
@@ -284,6 +284,7 @@ class GradingWorker:
                     sweep_at = tidy_at = 0.0
                 self._heed_reload()
                 self._feed_trials(engine)
+                self._carry_on_decisions()
                 if now >= sweep_at:
                     self._sweep(engine)
                     sweep_at = now + SWEEP_SECONDS
@@ -333,6 +334,13 @@ class GradingWorker:
             fed = trials.feed(connection, self._clock())
         if fed:
             engine.deliver_again(fed)
+
+    def _carry_on_decisions(self) -> None:
+        """Go on for a moment with what was decided of batches of regrades and is not done yet."""
+        with reading(self._database) as connection:
+            waiting = decisions.under_way(connection)
+        for batch_id in waiting:
+            decisions.carry_on(self._database, batch_id, self._clock, self._look_seconds / len(waiting))
 
     def _sweep(self, engine: Engine, *, leaving: bool = False) -> None:
         """Have the engine deliver again what it has lost; give back runs that nobody is at."""

@@ -11,7 +11,7 @@ from service.answers import Share, moment
 from service.grades import Grade
 from service.regrading import wording
 from service.regrading.batches import Batch, GradeMove, Item, Progress, Stage, State, Which
-from service.regrading.decisions import Done
+from service.regrading.decisions import Decision, What
 from service.regrading.moves import Why
 from service.regrading.versions import Change, Version, changes
 
@@ -66,6 +66,16 @@ class ProgressAnswer(_Answer):
     rolled_back: int
 
 
+class DecisionAnswer(_Answer):
+    """What was decided of a batch, and how far that is."""
+
+    what: What
+    begun_at: datetime
+    ended: bool
+    submissions: int = Field(description="to which it was done so far")
+    stale: int
+
+
 class RegradeLinks(_Answer):
     self: str
     page: str
@@ -85,6 +95,7 @@ class RegradeAnswer(_Answer):
     created_at: datetime
     stage: Stage
     progress: ProgressAnswer
+    decision: DecisionAnswer | None = Field(description="the last one; null: there was none")
     links: RegradeLinks
 
 
@@ -132,9 +143,10 @@ class StudentMoves(_Answer):
 
 
 class DoneAnswer(_Answer):
-    """What a decision did, and where the batch is then."""
+    """What a decision did, and where the batch is then. A large one goes on after the answer: ask for the regrade."""
 
     submissions: int
+    ended: bool
     stale: int = Field(description="left alone, because another run counts by now")
     regrade: RegradeAnswer
 
@@ -163,7 +175,7 @@ class VersionList(_Answer):
     versions: tuple[VersionAnswer, ...] = Field(description="the first one first")
 
 
-def regrade(batch: Batch, progress: Progress) -> RegradeAnswer:
+def regrade(batch: Batch, progress: Progress, decision: Decision | None = None) -> RegradeAnswer:
     here = links.to(f"/v1/regrades/{batch.id}")
     return RegradeAnswer(
         id=batch.id,
@@ -175,12 +187,23 @@ def regrade(batch: Batch, progress: Progress) -> RegradeAnswer:
         created_at=moment(batch.created_at),
         stage=progress.stage,
         progress=ProgressAnswer(**vars(progress)),
+        decision=_decision(decision) if decision is not None else None,
         links=RegradeLinks(
             self=here,
             page=links.to(f"/courses/{batch.course}/regrades/{batch.id}"),
             moves=f"{here}/moves",
             students=f"{here}/students",
         ),
+    )
+
+
+def _decision(found: Decision) -> DecisionAnswer:
+    return DecisionAnswer(
+        what=found.what,
+        begun_at=moment(found.by.now),
+        ended=found.ended,
+        submissions=found.submissions,
+        stale=found.stale,
     )
 
 
@@ -212,8 +235,10 @@ def _side(grade: Grade) -> GradeSide:
     )
 
 
-def done(found: Done, batch: Batch, progress: Progress) -> DoneAnswer:
-    return DoneAnswer(submissions=found.submissions, stale=found.stale, regrade=regrade(batch, progress))
+def done(found: Decision, batch: Batch, progress: Progress) -> DoneAnswer:
+    return DoneAnswer(
+        submissions=found.submissions, ended=found.ended, stale=found.stale, regrade=regrade(batch, progress, found)
+    )
 
 
 def versions(unit: str, now: str, found: list[Version]) -> VersionList:

@@ -1,135 +1,220 @@
-"""A batch and what was decided of it go in: its trials count from now on, or are dropped, or what counted before counts
-again. How many submissions that was comes out.
+"""What shall become of a batch goes in: its trials count from now on, or are dropped, or what counted before counts
+again. How far that is comes out.
 
-Each is done in steps of a few hundred submissions, and each step in a transaction of its own: whoever is cut off
-decides again, and what was done is not done twice. A submission for which another run counts by now is left alone.
-Every change of a grade is in the audit log, and told in its own transaction. (docs/decisions/0197)
+A decision is a row, and is carried out in steps of a few hundred submissions, each a transaction that also says how
+far it is: by whoever asked, for a second, and then by the workers. So a process that is killed in between loses nothing
+and does nothing twice. A student's submissions are of one step, so that nobody is told a grade half way. A submission
+for which another run counts by now is left alone. Every change of a grade is in the audit log, and told in its own
+transaction. (docs/decisions/0197, 0228)
 """
 
-from collections.abc import Mapping, Sequence
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import sqlalchemy as sa
 
 from service import audit, outbox, runs
+from service.accounts import Account, Role
 from service.audit import By
 from service.classroom import facts
-from service.database import take_turns, writing
-from service.queue import Queue
+from service.database import reading, take_turns, writing
+from service.regrading import batches
 from service.regrading.batches import Batch, State
 from service.runs import Status
+from service.tables import regrade_decisions as rows
 from service.tables import regrade_items, results
 from service.tables import runs as run_rows
 from service.tables import submissions as submission_rows
 
 AT_A_TIME = 200
+AT_ONCE_SECONDS = 1.0  # while somebody waits for the answer
 
 Item = sa.Row[tuple[object, ...]]
 """A submission of the batch, with its student and the run that counts."""
 
 
+class What(StrEnum):
+    """What can be decided of a batch, as the audit log calls it."""
+
+    APPLY = "apply"  # the trials that are done count
+    DROP = "drop"  # the trials are forgotten, and those that have not ended stopped
+    ROLL_BACK = "rollback"  # what counted before counts again
+
+
 @dataclass(frozen=True)
-class Done:
-    """How many submissions it was done to; `stale` were left alone, since another run counts for them by now."""
+class Decision:
+    """The last decision on a batch. `chosen` None: all that it can be done to. `submissions` says to how many it was
+    done so far; `stale` were left alone, since another run counts for them by now."""
 
+    what: What
+    chosen: Sequence[str] | None
+    by: By
+    after: str  # whose submissions were the last
     submissions: int
-    stale: int = 0
+    stale: int
+    ended: bool
 
 
-def apply(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By) -> Done:
-    """Let the trials that are done count. `chosen` None: all of them."""
-    return _swap(engine, batch, chosen, by, State.TRIAL, State.APPLIED)
+class UnderWay(Exception):
+    """The decision before is still being carried out."""
 
 
-def roll_back(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By) -> Done:
-    """Let what counted before count again. `chosen` None: all that was applied."""
-    return _swap(engine, batch, chosen, by, State.APPLIED, State.ROLLED_BACK)
+def decide(engine: sa.Engine, batch: Batch, what: What, chosen: Sequence[str] | None, by: By) -> Decision:
+    """Note the decision, and carry out what fits into a second. Raises UnderWay."""
+    with writing(engine) as connection:
+        take_turns(connection, _turn(batch.id))
+        before = last(connection, batch.id)
+        if before is not None and not before.ended:
+            raise UnderWay
+        connection.execute(rows.delete().where(rows.c.regrade == batch.id))
+        connection.execute(rows.insert().values(_new(batch, what, chosen, by)))
+    carry_on(engine, batch.id, lambda: by.now, AT_ONCE_SECONDS)
+    with reading(engine) as connection:
+        found = last(connection, batch.id)
+    assert found is not None  # erased with its batch only
+    return found
 
 
-def drop(engine: sa.Engine, queue: Queue, batch: Batch, chosen: Sequence[str] | None, by: By) -> Done:
-    """Forget the trials, and stop those that have not ended. `chosen` None: all that is not decided."""
-    total, last = 0, ""
-    undecided = [State.WAITING.value, State.TRIAL.value]
-    while True:
-        with writing(engine) as connection:
-            take_turns(connection, f"regrade {batch.id}")
-            found = _some(connection, batch, chosen, regrade_items.c.state.in_(undecided), last)
-            for row in found:
-                if row.run is not None and not runs.cancel(connection, row.run, by.now):
-                    runs.ask_to_stop(connection, row.run, by.now)
-            _settle(connection, batch, [row.submission for row in found], State.DROPPED)
-            _note(connection, "regrade.drop", batch, len(found), by)
-        for row in found:
-            if row.run is not None:
-                queue.cancel(row.run)
-        total += len(found)
-        if not found:
-            return Done(total)
-        last = found[-1].submission
+def under_way(connection: sa.Connection) -> list[str]:
+    """The batches whose decision has not been carried out, the oldest decision first."""
+    query = sa.select(rows.c.regrade).where(rows.c.ended_at.is_(None)).order_by(rows.c.begun_at, rows.c.regrade)
+    return list(connection.execute(query).scalars())
 
 
-def _swap(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, by: By, old: State, new: State) -> Done:
-    """Let the other run of each submission count, where the one that is expected does."""
-    total, last = 0, ""
-    while True:
-        with writing(engine) as connection:
-            take_turns(connection, f"regrade {batch.id}")
-            there, then = _runs(old)
-            ready = sa.and_(regrade_items.c.state == old.value, submission_rows.c.run == there)
-            if old is State.TRIAL:
-                ready = sa.and_(ready, run_rows.c.status == Status.DONE.value)
-            found = _some(connection, batch, chosen, ready, last)
-            _let_count(connection, batch, found, then, by)
-            _settle(connection, batch, [row.submission for row in found], new)
-            _note(connection, f"regrade.{'apply' if new is State.APPLIED else 'rollback'}", batch, len(found), by)
-        total += len(found)
-        if not found:
-            return Done(total, _stale(engine, batch, chosen, old))
-        last = found[-1].submission
+def last(connection: sa.Connection, batch_id: str) -> Decision | None:
+    """The last decision on a batch; None if there was none."""
+    row = connection.execute(sa.select(rows).where(rows.c.regrade == batch_id)).one_or_none()
+    if row is None:
+        return None
+    by = By(Account(row.token, Role(row.role)), row.begun_at, row.request_id)
+    chosen = json.loads(row.chosen) if row.chosen is not None else None
+    return Decision(What(row.what), chosen, by, row.after, row.submissions, row.stale, row.ended_at is not None)
 
 
-def _runs(state: State) -> tuple[sa.Column[str], sa.Column[str]]:
-    """The run that counts in this state of an item, and the other one."""
-    both = (regrade_items.c.before_run, regrade_items.c.run)
-    return both if state is State.TRIAL else both[::-1]
+def carry_on(engine: sa.Engine, batch_id: str, clock: Callable[[], float], seconds: float) -> None:
+    """Take the next steps of the decision on a batch, if it has not ended, for about so long: one at least."""
+    give_up_at = time.monotonic() + seconds
+    while _step(engine, batch_id, clock()) and time.monotonic() < give_up_at:
+        pass
 
 
-def _some(
-    connection: sa.Connection,
-    batch: Batch,
-    chosen: Sequence[str] | None,
-    wanted: sa.ColumnElement[bool],
-    after: str,
-) -> Sequence[sa.Row[tuple[object, ...]]]:
-    """The next few items behind the submission `after`, with what is stored of their submissions."""
+def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
+    """Do it to the next few submissions, or end it; returns whether it goes on."""
+    with writing(engine) as connection:
+        take_turns(connection, _turn(batch_id))
+        decision = last(connection, batch_id)
+        if decision is None or decision.ended:
+            return False
+        batch = batches.find(connection, batch_id)
+        assert batch is not None  # its decision would be gone with it
+        found = _next(connection, batch, decision)
+        by = By(decision.by.who, now, decision.by.request_id)
+        match decision.what:
+            case What.APPLY:
+                _let_count(connection, batch, found, regrade_items.c.run, by)
+                state = State.APPLIED
+            case What.ROLL_BACK:
+                _let_count(connection, batch, found, regrade_items.c.before_run, by)
+                state = State.ROLLED_BACK
+            case What.DROP:
+                _stop(connection, found, now)
+                state = State.DROPPED
+        _settle(connection, batch, [row.submission for row in found], state)
+        if found:
+            said = {"submissions": len(found)}
+            audit.note(
+                connection,
+                by,
+                action=f"regrade.{decision.what}",
+                object=batch.id,
+                course=batch.course,
+                unit=batch.unit,
+                detail=said,
+            )
+            done: dict[str, object] = {"submissions": rows.c.submissions + len(found), "after": found[-1].whose}
+        else:
+            done = {"ended_at": now, "stale": _stale(connection, batch, decision), "after": ""}
+        connection.execute(rows.update().where(rows.c.regrade == batch.id).values(done))
+        return bool(found)
+
+
+def _turn(batch_id: str) -> str:
+    return f"regrade {batch_id}"
+
+
+def _new(batch: Batch, what: What, chosen: Sequence[str] | None, by: By) -> Mapping[str, object]:
+    assert by.who is not None  # the command line decides nothing
+    return {
+        "regrade": batch.id,
+        "what": what.value,
+        "chosen": json.dumps(list(chosen)) if chosen is not None else None,
+        "token": by.who.id,
+        "role": by.who.role.value,
+        "request_id": by.request_id,
+        "begun_at": by.now,
+        "after": "",
+        "submissions": 0,
+        "stale": 0,
+    }
+
+
+# -- which submissions -----------------------------------------------------------------------------------------------
+
+
+def _next(connection: sa.Connection, batch: Batch, decision: Decision) -> Sequence[Item]:
+    """The next few that it can be done to, student by student, all of the last one's among them."""
+    whose = sa.func.coalesce(submission_rows.c.student, submission_rows.c.id)
     query = (
         sa.select(
             regrade_items,
             submission_rows.c.student,
             submission_rows.c.run.label("counting"),
+            whose.label("whose"),
         )
         .select_from(_joined())
-        .where(regrade_items.c.regrade == batch.id, regrade_items.c.submission > after, wanted, *_among(chosen))
-        .order_by(regrade_items.c.submission)
-        .limit(AT_A_TIME)
+        .where(*_among(batch, decision), _ready(decision.what))
+        .order_by(whose, regrade_items.c.submission)
     )
-    return connection.execute(query).all()
+    found = list(connection.execute(query.where(whose > decision.after).limit(AT_A_TIME)))
+    if len(found) == AT_A_TIME:
+        rest = (whose == found[-1].whose, regrade_items.c.submission > found[-1].submission)
+        found += connection.execute(query.where(*rest))
+    return found
 
 
-def _stale(engine: sa.Engine, batch: Batch, chosen: Sequence[str] | None, state: State) -> int:
-    there, _ = _runs(state)
-    query = (
-        sa.select(sa.func.count())
-        .select_from(_joined())
-        .where(
-            regrade_items.c.regrade == batch.id,
-            regrade_items.c.state == state.value,
-            submission_rows.c.run != there,
-            *_among(chosen),
-        )
-    )
-    with engine.connect() as connection:
-        return connection.execute(query).scalar_one()
+def _among(batch: Batch, decision: Decision) -> list[sa.ColumnElement[bool]]:
+    mine = [regrade_items.c.regrade == batch.id]
+    return mine if decision.chosen is None else [*mine, regrade_items.c.submission.in_(decision.chosen)]
+
+
+def _ready(what: What) -> sa.ColumnElement[bool]:
+    """Whether it can be done to an item; where another run counts than the one that is expected, it cannot."""
+    state = regrade_items.c.state
+    match what:
+        case What.APPLY:
+            done = sa.and_(state == State.TRIAL.value, run_rows.c.status == Status.DONE.value)
+            return sa.and_(done, submission_rows.c.run == regrade_items.c.before_run)
+        case What.ROLL_BACK:
+            return sa.and_(state == State.APPLIED.value, submission_rows.c.run == regrade_items.c.run)
+        case What.DROP:
+            return state.in_([State.WAITING.value, State.TRIAL.value])
+
+
+def _stale(connection: sa.Connection, batch: Batch, decision: Decision) -> int:
+    """How many were left alone, because another run counts by now."""
+    match decision.what:
+        case What.APPLY:
+            state, there = State.TRIAL, regrade_items.c.before_run
+        case What.ROLL_BACK:
+            state, there = State.APPLIED, regrade_items.c.run
+        case What.DROP:
+            return 0
+    left = (regrade_items.c.state == state.value, submission_rows.c.run != there)
+    query = sa.select(sa.func.count()).select_from(_joined()).where(*_among(batch, decision), *left)
+    return connection.execute(query).scalar_one()
 
 
 def _joined() -> sa.Join:
@@ -138,8 +223,14 @@ def _joined() -> sa.Join:
     )
 
 
-def _among(chosen: Sequence[str] | None) -> list[sa.ColumnElement[bool]]:
-    return [regrade_items.c.submission.in_(chosen)] if chosen is not None else []
+# -- what is done to them --------------------------------------------------------------------------------------------
+
+
+def _stop(connection: sa.Connection, found: Sequence[Item], now: float) -> None:
+    """Stop the trials of these. One that is in the queue is delivered all the same, and then left."""
+    for row in found:
+        if row.run is not None and not runs.cancel(connection, row.run, now):
+            runs.ask_to_stop(connection, row.run, now)
 
 
 def _let_count(connection: sa.Connection, batch: Batch, found: Sequence[Item], then: sa.Column[str], by: By) -> None:
@@ -190,16 +281,3 @@ def _results(connection: sa.Connection, run_ids: Sequence[str]) -> dict[str, dic
 def _settle(connection: sa.Connection, batch: Batch, submissions: Sequence[str], state: State) -> None:
     these = (regrade_items.c.regrade == batch.id, regrade_items.c.submission.in_(submissions))
     connection.execute(regrade_items.update().where(*these).values(state=state.value))
-
-
-def _note(connection: sa.Connection, action: str, batch: Batch, count: int, by: By) -> None:
-    if count:
-        audit.note(
-            connection,
-            by,
-            action=action,
-            object=batch.id,
-            course=batch.course,
-            unit=batch.unit,
-            detail={"submissions": count},
-        )

@@ -15,6 +15,7 @@ from service.problems import Problem
 from service.regrading import answers, batches, decisions, routes
 from service.regrading import wording as words
 from service.regrading.batches import Batch, State, Which
+from service.regrading.decisions import What
 from service.views import Posted, Staff, Teaching, text
 
 router = APIRouter(include_in_schema=False)
@@ -90,15 +91,15 @@ def regrade_page(
     service: Served,
     moved: bool = True,
     after: Annotated[str, Query(max_length=32, pattern=r"^[0-9a-zA-Z]*$")] = "",
-    done: Annotated[int | None, Query(ge=0)] = None,
-    stale: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     batch = _batch(service, course, regrade_id)
     with reading(service.engine) as connection:
         offering = offerings.course_of(connection, course)
         progress = batches.progress(connection, batch)
         found, last = batches.items(connection, batch, moved=True if moved else None, after=after, limit=SHOWN)
-        students = batches.grade_moves(connection, batch) if progress.done else []
+        decision = decisions.last(connection, batch.id)
+        under_way = decision is not None and not decision.ended
+        students = batches.grade_moves(connection, batch) if progress.done and not under_way else []
     return views.page(
         request,
         service,
@@ -116,8 +117,9 @@ def regrade_page(
         states=words.STATES,
         stages=words.STAGES,
         which=words.WHICH,
-        done=words.done(done, stale) if done is not None else "",
-        decidable=(State.TRIAL, State.APPLIED),
+        decision=words.decided(decision.what, decision.submissions, decision.stale, decision.ended) if decision else "",
+        under_way=under_way,
+        decidable=() if under_way else (State.TRIAL, State.APPLIED),
         time=lambda seconds: walltime.show(seconds, offering.timezone),
     )
 
@@ -129,17 +131,10 @@ def decide(
     batch = _batch(service, course, regrade_id)
     what, _, scope = text(form, "do").partition(" ")
     chosen = [value for value in form.getlist("submission") if isinstance(value, str)] if scope == "chosen" else None
-    by = By(account, service.clock(), request_id)
-    match what:
-        case "apply":
-            done = decisions.apply(service.engine, batch, chosen, by)
-        case "drop":
-            done = decisions.drop(service.engine, service.queue, batch, chosen, by)
-        case "rollback":
-            done = decisions.roll_back(service.engine, batch, chosen, by)
-        case _:
-            raise Problem(422, "decision_unknown", words.FORM_INCOMPLETE)
-    return views.redirect(f"/courses/{course}/regrades/{batch.id}?done={done.submissions}&stale={done.stale}")
+    if what not in list(What):
+        raise Problem(422, "decision_unknown", words.FORM_INCOMPLETE)
+    routes.decide(service, batch, What(what), chosen, By(account, service.clock(), request_id))
+    return views.redirect(f"/courses/{course}/regrades/{batch.id}")
 
 
 def _batch(service: Service, course: str, regrade_id: str) -> Batch:

@@ -1,7 +1,9 @@
 """Submissions and a reason go in and are tried; who moves and why comes out; then a decision goes in."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from service import offerings, schedules
@@ -15,6 +17,7 @@ from service.links import next_page, to
 from service.problems import Problem, documented
 from service.regrading import answers, batches, decisions, trials, versions, wording
 from service.regrading.batches import Batch
+from service.regrading.decisions import Decision, What
 
 router = APIRouter(tags=["regrades"])
 
@@ -102,14 +105,18 @@ def all_of_course(
     reader(standing(account, course))
     with reading(service.engine) as connection:
         found = batches.newest(connection, [course], unit, limit)
-        shown = tuple(answers.regrade(batch, batches.progress(connection, batch)) for batch in found)
+        shown = tuple(_shown(connection, batch) for batch in found)
     return answers.RegradeList(regrades=shown)
 
 
 @router.get(HERE, summary="A regrade and how far it is", responses=documented(401, 403, 404))
 def one(seen: Seen, service: Served) -> answers.RegradeAnswer:
     with reading(service.engine) as connection:
-        return answers.regrade(seen[0], batches.progress(connection, seen[0]))
+        return _shown(connection, seen[0])
+
+
+def _shown(connection: sa.Connection, batch: Batch) -> answers.RegradeAnswer:
+    return answers.regrade(batch, batches.progress(connection, batch), decisions.last(connection, batch.id))
 
 
 @router.get(
@@ -144,32 +151,47 @@ def students(seen: Seen, service: Served) -> answers.StudentMoves:
 
 
 @router.post(
-    HERE + "/apply", summary="Let what was tried count, all of it or some", responses=documented(401, 403, 404, 422)
+    HERE + "/apply",
+    summary="Let what was tried count, all of it or some",
+    responses=documented(401, 403, 404, 409, 422),
 )
 def apply(decided: Decided, body: answers.DecisionBody, service: Served, request_id: RequestId) -> answers.DoneAnswer:
-    batch, account = decided
-    by = By(account, service.clock(), request_id)
-    return _told(service, batch, decisions.apply(service.engine, batch, body.submissions, by))
+    return _decide(service, decided, What.APPLY, body, request_id)
 
 
-@router.post(HERE + "/drop", summary="Drop what was tried, all of it or some", responses=documented(401, 403, 404, 422))
+@router.post(
+    HERE + "/drop", summary="Drop what was tried, all of it or some", responses=documented(401, 403, 404, 409, 422)
+)
 def drop(decided: Decided, body: answers.DecisionBody, service: Served, request_id: RequestId) -> answers.DoneAnswer:
-    batch, account = decided
-    by = By(account, service.clock(), request_id)
-    return _told(service, batch, decisions.drop(service.engine, service.queue, batch, body.submissions, by))
+    return _decide(service, decided, What.DROP, body, request_id)
 
 
 @router.post(
     HERE + "/rollback",
     summary="Let what counted before a regrade count again, all of it or some",
-    responses=documented(401, 403, 404, 422),
+    responses=documented(401, 403, 404, 409, 422),
 )
 def roll_back(
     decided: Decided, body: answers.DecisionBody, service: Served, request_id: RequestId
 ) -> answers.DoneAnswer:
+    return _decide(service, decided, What.ROLL_BACK, body, request_id)
+
+
+def decide(service: Service, batch: Batch, what: What, chosen: Sequence[str] | None, by: By) -> Decision:
+    """Raises Problem 409 while the decision before is being carried out."""
+    try:
+        return decisions.decide(service.engine, batch, what, chosen, by)
+    except decisions.UnderWay as error:
+        raise Problem(409, "decision_under_way", wording.UNDER_WAY) from error
+
+
+def _decide(
+    service: Service, decided: tuple[Batch, Account], what: What, body: answers.DecisionBody, request_id: str
+) -> answers.DoneAnswer:
     batch, account = decided
-    by = By(account, service.clock(), request_id)
-    return _told(service, batch, decisions.roll_back(service.engine, batch, body.submissions, by))
+    done = decide(service, batch, what, body.submissions, By(account, service.clock(), request_id))
+    with reading(service.engine) as connection:
+        return answers.done(done, batch, batches.progress(connection, batch))
 
 
 @router.get(
@@ -181,8 +203,3 @@ def unit_versions(asked: ClassAsked, unit: Wanted, service: Served) -> answers.V
     with reading(service.engine) as connection:
         found = versions.of_unit(connection, unit.id)
     return answers.versions(unit.id, unit.digest, list(found))
-
-
-def _told(service: Service, batch: Batch, done: decisions.Done) -> answers.DoneAnswer:
-    with reading(service.engine) as connection:
-        return answers.done(done, batch, batches.progress(connection, batch))

@@ -55,11 +55,18 @@ WHICH = {
     "latest": "the latest submission of each student",
     "chosen": "the submissions named",
 }
+UNDER_WAY = "What was decided of this regrade before is still being carried out. Decide again when it has ended."
 FORM_INCOMPLETE = "Choose a unit and what to grade again, and say why."
 
 
-def done(submissions: int, stale: int) -> str:
-    text = f"Done for {submissions} submission{'' if submissions == 1 else 's'}."
+DECISIONS = {"apply": "Applied", "drop": "Dropped", "rollback": "Rolled back"}
+
+
+def decided(what: str, submissions: int, stale: int, ended: bool) -> str:
+    count = f"{submissions} submission{'' if submissions == 1 else 's'}"
+    if not ended:
+        return f"{DECISIONS[what]} so far: {count}. It goes on by itself, also when you leave this page."
+    text = f"{DECISIONS[what]}: {count}."
     if stale:
         text += f" {stale} were left alone, because another run counts for them by now."
     return text

@@ -49,7 +49,7 @@ def test_a_regrade_is_begun_watched_and_applied(bench, teacher, batch):
     assert (score(bench, "ada"), score(bench, "bob")) == (0.5, 0.5)
     applied = teacher.post(batch, do="apply all")
     assert applied.status_code == 303
-    assert "Done for 2 submissions." in teacher.get(applied.headers["Location"]).text
+    assert "Applied: 2 submissions." in teacher.get(applied.headers["Location"]).text
     assert (score(bench, "ada"), score(bench, "bob")) == (1.0, 1.0)
     assert "2 applied" in teacher.get(HERE).text
     teacher.post(batch, do="rollback all")
