@@ -1,5 +1,6 @@
 """Every route with every role, with another student's ids, and with odd names: a new route must be entered here."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -416,7 +417,8 @@ def test_who_is_in_another_course_only_sees_nothing_and_changes_nothing(bench, m
             secrets = [scene.graded, scene.queued, scene.token_id]
             if not who.startswith("ada") and template != "/v1/audit":  # that she is in the other course is no secret
                 secrets.append("ada")
-            assert not any(each in answer.text for each in secrets) or answer.status_code == 404, (who, answer.text)
+            said = set(re.findall(r"\w+", answer.text))  # a name may well be a part of some random id
+            assert not said & set(secrets) or answer.status_code == 404, (who, answer.text)
 
 
 EVERYBODYS = ("/v1/me", "/v1/courses", "/v1/audit", "/v1/units/{unit}")
