@@ -26,6 +26,7 @@ from service.settings import Settings
 BUSY_MILLISECONDS = 30_000
 MIGRATE_SECONDS = 60  # for other processes that bring the database up to date
 ANSWER_SECONDS = 60.0  # for a database that starts
+CONNECTIONS = 15  # of a process at most; all are kept, because opening one costs more than a request
 MIGRATE_LOCK = 0x6175746F67726164  # of PostgreSQL's advisory locks: "autograd"
 
 AWAY = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
@@ -34,7 +35,13 @@ AWAY = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
 
 def open_engine(url: str) -> sa.Engine:
     """An engine on `url`, sqlite:/// or postgresql+psycopg://."""
-    engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"), hide_parameters=True)
+    engine = sa.create_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_pre_ping=not url.startswith("sqlite"),
+        hide_parameters=True,
+    )
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
