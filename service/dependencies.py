@@ -1,6 +1,7 @@
 """What handlers ask for: a request goes in; the service, who is asking, and the unit or submission named come out.
 
-Each raises Problem where there is no such thing, or it is not the caller's to see.
+Each raises Problem where there is no such thing, or it is not the caller's to see. Those that wait for nothing are
+coroutines, because the others each wait for a thread, and that the threads that are busy let the loop go on.
 """
 
 import time
@@ -50,7 +51,7 @@ class Service:
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
@@ -176,11 +177,11 @@ def standing_in(account: Caller, course: CourseId) -> Account:
 StandingIn = Annotated[Account, Depends(standing_in)]
 
 
-def class_reader(account: StandingIn) -> Account:
+async def class_reader(account: StandingIn) -> Account:
     return reader(account)
 
 
-def class_editor(account: StandingIn) -> Account:
+async def class_editor(account: StandingIn) -> Account:
     return editor(account)
 
 
@@ -239,7 +240,7 @@ def _courses_where(account: Account, may: Callable[[Account], bool]) -> list[str
 ClassAsked = Annotated[Class, Depends(class_asked)]
 
 
-def administrator(account: Caller) -> Account:
+async def administrator(account: Caller) -> Account:
     """An account that may do everything; 403 for others."""
     if account.role is not Role.ADMIN:
         raise Problem(403, "role_missing", wording.admin_missing(account.role))
@@ -249,7 +250,7 @@ def administrator(account: Caller) -> Account:
 Administrator = Annotated[Account, Depends(administrator)]
 
 
-def request_id(request: Request) -> str:
+async def request_id(request: Request) -> str:
     """The id under which the request stands in logs, answers and the audit log."""
     return getattr(request.state, "request_id", "")
 
@@ -295,11 +296,11 @@ def _owns(account: Account, stored: submissions.Stored) -> bool:
 Seeing = Annotated[Sight, Depends(sight)]
 
 
-def visible(sight: Seeing) -> submissions.Stored:
+async def visible(sight: Seeing) -> submissions.Stored:
     return sight.stored
 
 
-def viewer(sight: Seeing) -> Account:
+async def viewer(sight: Seeing) -> Account:
     return sight.account
 
 
@@ -310,14 +311,14 @@ def actor(account: Annotated[Account, Depends(viewer)]) -> Account:
     return account
 
 
-def edits_somewhere(account: Caller) -> Account:
+async def edits_somewhere(account: Caller) -> Account:
     """Somebody who may change what holds for some class; others need not know whether there is such a submission."""
     if not edited_courses(account):
         editor(account)
     return account
 
 
-def submission_editor(
+async def submission_editor(
     account: Annotated[Account, Depends(edits_somewhere)], viewer: Annotated[Account, Depends(viewer)]
 ) -> Account:
     return editor(viewer)

@@ -32,7 +32,7 @@ class Form:
     points: float = POINTS
 
 
-def wanted_form(
+async def wanted_form(
     format: Annotated[
         Format, Query(description="of the report: our JSON, text, Stryker's JSON, Gradescope's results.json, JUnit XML")
     ] = Format.JSON,
@@ -54,7 +54,7 @@ class Reader:
     moment: Moment | None = None
 
 
-def reader(
+async def reader(
     account: Viewer,
     as_role: Annotated[
         Literal["student"] | None, Query(alias="as", description="for teachers: what the student sees of it")
