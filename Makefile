@@ -65,14 +65,17 @@ serve: setup ## run the service in the foreground
 stop: ## stop the service that make demo left running
 	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
 
+# Pages are tested in processes of their own: a browser's driver keeps a loop running that other tests would meet.
 test: setup chromium lint ## what every change must pass: all but the slowest tests, in the real sandbox
-	@echo "test: all tests but the slowest; two at a time those that need no engine, then the others"
-	$(BIN)/python -m pytest -m "not full and not docker" -n 2 --dist loadfile
+	@echo "test: all tests but the slowest; two at a time those that need no engine, then pages, then the others"
+	$(BIN)/python -m pytest -m "not full and not docker and not browser" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full and browser" -n 2 --dist loadfile
 	$(BIN)/python -m pytest -m "not full and docker"
 
 test-full: setup chromium lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not browser"
+	$(BIN)/python -m pytest -m browser
 
 check: python torch lint ## format, lint, types, import contracts and the fast tests
 	@echo "check: the fast tests"
