@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 from grader import agreement, deps, reasons, verdicts, wording
 from grader.mutation_part import mutation_part
+from grader.next_step import next_step
 from grader.plan import Policy, smoke_first
 from grader.report import (
     ContractPart,
@@ -55,7 +56,6 @@ def report(
     mutants = mutation_part(unit, seen.mutation, [test.id for test in tests.tests])
     oracle = agreement.judge(None if seen.own is None else seen.own.oracle)
     found = reasons.reasons(contract_part, course, oracle, tests, mutants, seen)
-    public = {mutant.id: mutant.public for mutant in unit.mutants}
     weights = _weights(unit)
     score = weights.course_tests * reasons.believed(course, oracle) + weights.mutation * mutants.score
     return Report(
@@ -64,7 +64,7 @@ def report(
         score=round(score, 6),
         weights=weights,
         reasons=found if found else (Reason(code="passed", message=wording.PASSED),),
-        next_step=reasons.next_step(public, contract_part, course, tests, mutants, found),
+        next_step=next_step(unit, contract_part, course, tests, mutants, found),
         intake=intake_entries(submission.notes),
         deps=tuple(
             DepPart(

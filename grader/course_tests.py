@@ -5,7 +5,11 @@
 # KIND: property
 # CATCHES: s01, m02
 # CHAPTER: section 2.2
+# SHOWS: s01
 def test_split_and_merge_layout() -> None: ...
+
+SHOWS may be missing: the faults that this test shows best of all that catch them. A student whose code has such a fault
+is led to this test first.
 """
 
 import ast
@@ -18,8 +22,8 @@ from grader.errors import LoadError
 from grader.source import statements
 from grader.unit import CourseTest
 
-LABELS = ("WHY", "KIND", "CATCHES", "CHAPTER")
-_LABEL = re.compile(r"(WHY|KIND|CATCHES|CHAPTER)\b\s*:?\s*(.*)")
+LABELS = ("WHY", "KIND", "CATCHES", "CHAPTER")  # that every test has
+_LABEL = re.compile(r"(WHY|KIND|CATCHES|CHAPTER|SHOWS)\b\s*:?\s*(.*)")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -67,10 +71,16 @@ def _described(function: _Function, lines: list[str], file: str, path: str) -> C
     for name in LABELS:
         if name not in said or (name != "CATCHES" and not said[name]):
             raise LoadError(file, function.lineno, f"{function.name} has no {name} comment directly above it")
-    catches = tuple(name for name in re.split(r"[,;\s]+", said["CATCHES"]) if name and name not in ("-", "none"))
+    catches, shows = _listed(said["CATCHES"]), _listed(said.get("SHOWS", ""))
     if len(set(catches)) < len(catches):
         raise LoadError(file, function.lineno, f"{function.name} names a mutant twice in CATCHES")
-    return CourseTest(function.name, path, said["KIND"], said["WHY"], catches, said["CHAPTER"])
+    if not set(shows) <= set(catches):
+        raise LoadError(file, function.lineno, f"{function.name} names a mutant in SHOWS that CATCHES does not name")
+    return CourseTest(function.name, path, said["KIND"], said["WHY"], catches, said["CHAPTER"], shows)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(name for name in re.split(r"[,;\s]+", text) if name and name not in ("-", "none"))
 
 
 def _comments(function: _Function, lines: list[str]) -> Iterator[tuple[int, str]]:

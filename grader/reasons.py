@@ -1,6 +1,6 @@
-"""The parts of a report arrive; what keeps the submission from passing leaves, and what to do first. Pure."""
+"""The parts of a report arrive; what keeps the submission from passing leaves. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from grader import mutation, wording
 from grader.mutation import CAUGHT
@@ -122,54 +122,3 @@ def _mutation_reasons(mutants: MutationPart, seen: MutationSeen) -> list[tuple[s
         missed = [m.id for m in mutants.mutants if m.required and m.status not in (*CAUGHT, MutantStatus.INVALID)]
         found.append(("required_survived", wording.required_survived(missed)))
     return found
-
-
-SUITE_FIRST = (
-    "oracle_disagrees",
-    "out_of_time",
-    "too_many_tests",
-    "over_time_budget",
-    "suite_ended",
-    "no_tests",
-    "all_skipped",
-    "no_failure_seen",
-)
-"""reasons that say themselves what to do, and without which the rest means little"""
-
-
-def next_step(
-    public: Mapping[str, str],
-    contract_part: ContractPart,
-    course: CourseTestsPart,
-    tests: StudentTestsPart,
-    mutants: MutationPart,
-    reasons: Sequence[Reason],
-) -> str:
-    """`public` is what the manifest tells students of each mutant."""
-    if not reasons:
-        return wording.NEXT_PASSED
-    if contract_part.problems:
-        first = contract_part.problems[0]
-        return wording.next_contract(first.file, first.line, first.message)
-    for course_test in course.tests:
-        if course_test.outcome is not Outcome.PASSED:
-            return wording.next_course_test(course_test.id, course_test.message)
-    codes = {reason.code: reason.message for reason in reasons}
-    for code in SUITE_FIRST:
-        if code in codes:
-            return codes[code]
-    for test in sorted(tests.tests, key=lambda test: not test.line):  # those that can be named first
-        if test.valid is False:
-            return wording.next_rejection(test.advice)
-    for test in tests.tests:
-        if "own_tests" in codes and test.own_code.failing and test.valid is not False:
-            return wording.next_own(test.id)
-    survivors = [mutant for mutant in mutants.mutants if mutant.status is MutantStatus.SURVIVED]
-    for mutant in sorted(survivors, key=lambda mutant: not mutant.required):
-        if mutants.matrix != "none":
-            # Of one mutant at a time the whole of it, though its first hint may be vague.
-            return wording.next_mutant(mutant.id, public[mutant.id])
-    for mutant in mutants.mutants:
-        if mutant.status is MutantStatus.VOID and mutant.cause is not None:
-            return wording.next_void(mutant.id, wording.without_seen(mutant.cause).message)
-    return reasons[0].message

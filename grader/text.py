@@ -1,9 +1,9 @@
-"""A report arrives; the same as plain text for a terminal leaves: what to do next comes first. Pure."""
+"""A report arrives; the same as plain text for a terminal leaves, in the order that grader/reading.py gives. Pure."""
 
 from collections.abc import Iterator
 
-from grader import wording
-from grader.report import Outcome, Report
+from grader import reading, wording
+from grader.report import CourseTestPart, MutantPart, MutationPart, Outcome, Report, StudentTestPart
 from grader.wording import escaped, shown
 
 _MARKS = {
@@ -22,11 +22,28 @@ def render(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
+    yield from _first(report)
+    yield from _notes(report)
+    yield from _contract(report)
+    yield from _missed_course_tests(report)
+    yield from _oracle(report)
+    yield from _tests_to_mend(report)
+    yield from _grade_of_tests(report)
+    yield from _details(report)
+
+
+def _first(report: Report) -> Iterator[str]:
     score = "" if report.score is None else f"   score {report.score:.2f}"
     yield f"{report.submission.unit}: {report.verdict.value.upper()}{score}"
-    for reason in report.reasons:
-        yield from _hanging("  - ", reason.message)
     yield from _hanging("Next: ", report.next_step)
+    if passed := reading.passed(report):
+        yield f"Right already: {'; '.join(passed)}."
+    for reason in report.reasons:
+        if reason.message != report.next_step:
+            yield from _hanging("  - ", reason.message)
+
+
+def _notes(report: Report) -> Iterator[str]:
     if report.by_hand is not None:
         yield from _hanging("Note: ", wording.set_by_hand(report.by_hand.score, report.by_hand.reason))
     if report.feedback is not None:
@@ -36,14 +53,6 @@ def _lines(report: Report) -> Iterator[str]:
     for entry in report.intake:
         place = f"{shown(entry.path)}: " if entry.path else ""
         yield f"Note: {place}{escaped(entry.message)}"
-    yield from _contract(report)
-    yield from _course_tests(report)
-    yield from _oracle(report)
-    yield from _student_tests(report)
-    yield from _mutants(report)
-    phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in report.timing.phases.items())
-    yield ""
-    yield f"Time: {report.timing.total:.2f} s ({phases})" if phases else f"Time: {report.timing.total:.2f} s"
 
 
 def _contract(report: Report) -> Iterator[str]:
@@ -55,15 +64,20 @@ def _contract(report: Report) -> Iterator[str]:
         yield f"  {shown(problem.file)}:{problem.line}: {escaped(problem.message)}"
 
 
-def _course_tests(report: Report) -> Iterator[str]:
-    if report.course_tests is None:
-        return
-    yield ""
-    yield f"Course tests: {report.course_tests.passed} of {report.course_tests.total} passed"
-    for test in report.course_tests.tests:
-        yield f"  {_MARKS[test.outcome]} {test.id}"
-        if test.outcome is not Outcome.PASSED and test.message:
-            yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
+def _missed_course_tests(report: Report) -> Iterator[str]:
+    if missed := reading.missed_course_tests(report):
+        yield ""
+        yield "Course tests that did not pass"
+        for test in missed:
+            yield from _missed(test)
+
+
+def _missed(test: CourseTestPart) -> Iterator[str]:
+    yield f"  {_MARKS[test.outcome]} {test.id}"
+    if test.message:
+        yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
+    if test.chapter:
+        yield from _indented(wording.read_in_chapter(test.chapter))
 
 
 def _oracle(report: Report) -> Iterator[str]:
@@ -76,23 +90,25 @@ def _oracle(report: Report) -> Iterator[str]:
         yield from _indented(found.message)
 
 
-def _student_tests(report: Report) -> Iterator[str]:
-    part = report.student_tests
-    if part is None:
-        return
-    yield ""
-    yield f"Your tests: {part.total}"
-    for test in part.tests:
-        mark = "BAD " if test.valid is False else _MARKS[test.own_code]
-        kills = f"   catches {len(test.kills)}" if test.valid else ""
-        yield f"  {mark} {shown(test.id)}{kills}"
-        if test.advice:
-            yield from _indented(test.advice)
-        if test.message and test.valid is not False:  # the advice on a bad test holds it
-            yield from _indented(f"on your own code: {test.message}")
+def _tests_to_mend(report: Report) -> Iterator[str]:
+    if tests := reading.tests_to_mend(report):
+        yield ""
+        yield "Your tests to look at"
+        for test in tests:
+            yield from _own_test(test)
 
 
-def _mutants(report: Report) -> Iterator[str]:
+def _own_test(test: StudentTestPart) -> Iterator[str]:
+    mark = "MEND" if test.valid is False else _MARKS[test.own_code]
+    kills = f"   catches {len(test.kills)}" if test.valid else ""
+    yield f"  {mark} {shown(test.id)}{kills}"
+    if test.advice:
+        yield from _indented(test.advice)
+    if test.message and test.valid is not False:  # the advice on a test to mend holds it
+        yield from _indented(f"on your own code: {test.message}")
+
+
+def _grade_of_tests(report: Report) -> Iterator[str]:
     part = report.mutation
     if part is None:
         return
@@ -103,13 +119,53 @@ def _mutants(report: Report) -> Iterator[str]:
     )
     for each in part.categories:
         yield f"  {each.killed} of {each.total} in {escaped(each.category)}"
+    if (mutant := reading.hinted(report)) is not None:
+        yield from _hanging("  Hint: ", wording.hint_on(mutant.id, mutant.hint))
+
+
+def _details(report: Report) -> Iterator[str]:
+    yield from _course_tests(report)
+    yield from _student_tests(report)
+    if report.mutation is not None and report.mutation.mutants:
+        yield from _mutants(report.mutation)
+    phases = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in report.timing.phases.items())
+    yield ""
+    yield f"Time: {report.timing.total:.2f} s ({phases})" if phases else f"Time: {report.timing.total:.2f} s"
+
+
+def _course_tests(report: Report) -> Iterator[str]:
+    if report.course_tests is None:
+        return
+    yield ""
+    yield f"Course tests: {report.course_tests.passed} of {report.course_tests.total} passed"
+    for test in report.course_tests.tests:
+        yield f"  {_MARKS[test.outcome]} {test.id}"
+
+
+def _student_tests(report: Report) -> Iterator[str]:
+    if report.student_tests is None:
+        return
+    above = reading.tests_to_mend(report)
+    yield ""
+    yield f"Your tests: {report.student_tests.total}"
+    for test in report.student_tests.tests:
+        if test not in above:
+            yield from _own_test(test)
+
+
+def _mutants(part: MutationPart) -> Iterator[str]:
+    yield ""
+    yield "Mutants one by one"
     for mutant in part.mutants:
-        star = "*" if mutant.required else " "
-        yield f"  {mutant.status.value:<8} {star}{mutant.id}"
-        if mutant.cause is not None and mutant.cause.code != Outcome.NOT_RUN:  # the reasons say why
-            yield from _indented(mutant.cause.message)
+        yield from _mutant(mutant)
     if any(mutant.required for mutant in part.mutants):
         yield "  (* must be caught)"
+
+
+def _mutant(mutant: MutantPart) -> Iterator[str]:
+    yield f"  {mutant.status.value:<8} {'*' if mutant.required else ' '}{mutant.id}"
+    if mutant.cause is not None and mutant.cause.code != Outcome.NOT_RUN:  # the reasons say why
+        yield from _indented(mutant.cause.message)
 
 
 def _hanging(mark: str, text: str) -> Iterator[str]:

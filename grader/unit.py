@@ -24,7 +24,7 @@ class UnitFile:
 
 @dataclass(frozen=True)
 class CourseTest:
-    """A course test as its comments describe it. `catches` are mutant ids."""
+    """A course test as its comments describe it. `catches` are mutant ids, `shows` those of them that it shows best."""
 
     name: str
     path: str  # of its file, relative to the unit's tests folder
@@ -32,6 +32,7 @@ class CourseTest:
     why: str
     catches: tuple[str, ...]
     chapter: str
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # units hold questions, whose sentences stand here
     from grader.unit import Dep
 
 NAME_SHOWN_CHARS = 120
+PITFALLS_NAMED = 3
+SAID_CHARS = 700  # of what a test said, where only the first of it is told
 INVALID_NAMED = 3
 """how many tests that reject correct code a student is told at once"""
 
@@ -633,8 +635,29 @@ def next_contract(file: str, line: int, message: str) -> str:
     return f"Correct {shown(file)}{f' line {line}' if line else ''}: {message}"
 
 
-def next_course_test(name: str, message: str) -> str:
-    return f"Make {name} pass: {message or 'see its line in the list of course tests.'}"
+def next_course_test(name: str, chapter: str, message: str, pitfalls: Sequence[str]) -> str:
+    """`pitfalls`: what is told of the pitfalls that it may be."""
+    where = f" ({chapter})" if chapter else ""
+    said = said_first(message) or "See its line in the list of course tests."
+    return f"Make {name} pass{where}: {said}{_may_be(pitfalls)}"
+
+
+def makes_pass(step: str, name: str) -> bool:
+    """Whether the next step is to make this course test pass."""
+    return step.startswith((f"Make {name} pass:", f"Make {name} pass ("))
+
+
+def _may_be(pitfalls: Sequence[str]) -> str:
+    if not pitfalls:
+        return ""
+    first = [public.partition(". ")[0].removesuffix(".") for public in pitfalls[:PITFALLS_NAMED]]
+    return f" It may be {'this' if len(first) == 1 else 'one of these'}: {'; or '.join(first)}."
+
+
+def said_first(message: str) -> str:
+    """Of what a test said the first line, without the name of the exception that it said it with."""
+    first = message.partition("\n")[0].removeprefix("AssertionError: ")
+    return first if len(first) <= SAID_CHARS else f"{first[:SAID_CHARS].rstrip()} …"
 
 
 def next_rejection(advice: str) -> str:
@@ -719,6 +742,29 @@ def passed_of(passed: int, total: int) -> str:
 
 def caught_of(caught: int, total: int) -> str:
     return f"{caught} of {total} caught."
+
+
+CONTRACT_KEPT = "the contract"
+
+
+def course_tests_passed(passed: int, total: int) -> str:
+    return f"{passed} of {total} course tests"
+
+
+def random_cases_agree(agreed: int, cases: int) -> str:
+    return f"{agreed} of {cases} random cases"
+
+
+def mutants_caught(killed: int, total: int) -> str:
+    return f"{killed} of {total} mutants caught by your tests"
+
+
+def read_in_chapter(chapter: str) -> str:
+    return f"Read {chapter}."
+
+
+def hint_on(mutant: str, hint: str) -> str:
+    return f"{mutant}: {hint}"
 
 
 COURSE_TESTS = "Course tests"

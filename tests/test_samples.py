@@ -1,6 +1,7 @@
 """Every sample is graded in the real sandbox and ends as its expected.toml says."""
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +20,9 @@ from grader.submission import Upload
 from grader.text import render
 from grader.unit import Unit
 from grader.units import load_course
+from grader.views import for_role
 from sandbox.docker_engine import DockerSandbox
-from tests.samples.loading import FIRST, Expected, Sample, load, names
+from tests.samples.loading import FIRST, Expected, Sample, first_screens, load, names
 
 COURSE = Path(__file__).resolve().parent.parent / "course"
 ABOUT = About(id="sample", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -96,6 +98,11 @@ def test_every_kind_of_sample_has_one_that_every_change_is_tried_with(of: str) -
     assert {sample.kind for sample in samples} == {sample.kind for sample in samples if sample.smoke}
 
 
+def test_of_every_sample_that_does_not_pass_it_is_written_down_what_its_first_screen_names() -> None:
+    assert set(first_screens()) == {name for name in everything() if load(name).expected.verdict != "pass"}
+    assert all(first_screens().values())
+
+
 @pytest.mark.parametrize("of", UNITS)
 def test_every_pitfall_of_the_unit_has_a_sample(of: str, units: Mapping[str, Unit]) -> None:
     shown = {word.partition(":")[2] for name in names(of) for word in load(name).expected.fails}
@@ -137,6 +144,13 @@ def assert_well_formed(report: Report, unit: Unit) -> None:
         assert test.outcome is Outcome.PASSED or test.message, f"{test.id} does not say why"
 
 
+def first_screen(report: Report) -> str:
+    """What its student reads without scrolling, in small letters: 20 rows of 100 columns."""
+    lines = render(for_role(report, "student")).splitlines()
+    rows = [row for line in lines for row in (textwrap.wrap(line, 100, break_on_hyphens=False) or [""])]
+    return " ".join(row.strip() for row in rows[:20]).lower()
+
+
 def failing(expected: Expected, unit: Unit) -> set[str]:
     """The course tests that must not pass, with "all" and "catches:..." looked up in the unit."""
     found: set[str] = set()
@@ -162,6 +176,7 @@ def wanted(expected: Expected, unit: Unit) -> dict[str, object]:
     values: dict[str, object] = {"verdict": expected.verdict, "reasons": sorted(expected.reasons)}
     values |= {f"intake says {text!r}": True for text in expected.intake}
     values |= {f"next step says {text!r}": True for text in expected.next_step}
+    values |= {f"first screen says {text!r}": True for text in expected.first_screen}
     if expected.verdict == "rejected":
         return values
     values |= {
@@ -198,6 +213,8 @@ def seen(report: Report, expected: Expected, unit: Unit) -> dict[str, object]:
         values["reasons"] = sorted({reason.code for reason in report.reasons} - BY_CHANCE)
     values |= {f"intake says {text!r}": any(text in note for note in notes) for text in expected.intake}
     values |= {f"next step says {text!r}": text in report.next_step for text in expected.next_step}
+    screen = first_screen(report)
+    values |= {f"first screen says {text!r}": text.lower() in screen for text in expected.first_screen}
     if report.course_tests is None or report.student_tests is None or report.mutation is None:
         return values
     course, tests, mutation = report.course_tests.tests, report.student_tests.tests, report.mutation

@@ -6,12 +6,13 @@ rewrites forbids what the contract leaves open, which the report names. (docs/de
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from grader.faults import Faults
 from grader.hints import PITFALLS
 from grader.unit import Mutant, Unit
 from service.classroom import selection, wording
@@ -26,7 +27,6 @@ NAMED = 20  # students that are listed with a misconception
 MOST_TESTS = 10  # of one student that are listed with a misconception
 MOST_KEY_CHARS = 64
 UNKNOWN = "unknown"  # the key of what nothing explains
-ALIKE = 0.75  # how much two sets of failing tests must have in common to be of one fault
 
 
 class Sign(NamedTuple):
@@ -52,10 +52,10 @@ def found_in(connection: sa.Connection, wanted: Selection, unit: Unit, latest: S
         latest = selection.latest(connection, wanted)
     layouts = selection.layouts_of(connection, latest)
     tests = _rejections(connection, wanted)
-    faults = Faults(unit)
+    faults = FaultsOfCode(unit)
     signs: dict[str, list[Sign]] = defaultdict(list)
     for each in latest:
-        if (fault := faults.of_code(each, layouts)) is not None:
+        if (fault := faults.of(each, layouts)) is not None:
             signs[f"fault:{fault}"].append(Sign(each.student, None))
         for key, test in _explained(tests.get(each.submission, ()), unit):
             signs[key].append(Sign(each.student, test))
@@ -76,41 +76,20 @@ def of_class(found: Found, unit: Unit, known: Mapping[str, Person], named: int =
 # -- of code ---------------------------------------------------------------------------------------------------------
 
 
-class Faults:
-    """Which planted fault makes course tests fail, as far as they tell: the one that the same tests catch, or nearly.
-
-    Of several such faults a pitfall is the likelier one: students make those, machines make the others. Where no test
-    passes, nothing works, which is no fault in particular.
-    """
+class FaultsOfCode:
+    """Which planted fault a submission's code has. Where no test passes, nothing works, which is no fault in
+    particular."""
 
     def __init__(self, unit: Unit) -> None:
-        self._bits = {test.name: 1 << place for place, test in enumerate(unit.course_tests)}
-        caught = {mutant.id: 0 for mutant in unit.mutants}
-        for test in unit.course_tests:
-            for mid in test.catches:
-                caught[mid] |= self._bits[test.name]
-        self._faults: dict[int, tuple[bool, str]] = {}  # by the tests that catch it; whether it is a pitfall, its id
-        for mutant in sorted(unit.mutants, key=lambda mutant: mutant.tier != PITFALLS):
-            self._faults.setdefault(caught[mutant.id], (mutant.tier == PITFALLS, mutant.id))
+        self._faults = Faults(unit)
         self._known: dict[tuple[str, str], str | None] = {}
 
-    def of_code(self, latest: Latest, layouts: Mapping[str, Layout]) -> str | None:
+    def of(self, latest: Latest, layouts: Mapping[str, Layout]) -> str | None:
         """The fault of a submission's code; None if there is none, or none in particular."""
         key = latest.layout, latest.tests
         if key not in self._known:
-            self._known[key] = self.of(not_passed(latest, layouts)) if PASSED in latest.tests else None
+            self._known[key] = self._faults.of(not_passed(latest, layouts)) if PASSED in latest.tests else None
         return self._known[key]
-
-    def of(self, failing: Collection[str]) -> str | None:
-        """The fault that makes exactly these course tests fail, or nearly these."""
-        seen = sum(self._bits.get(name, 0) for name in failing)
-        alike = [
-            ((seen & caught).bit_count() / (seen | caught).bit_count(), *fault)
-            for caught, fault in self._faults.items()
-            if seen & caught
-        ]
-        likeness, _, mid = max(alike, key=lambda each: each[:2], default=(0.0, False, ""))
-        return mid if likeness >= ALIKE else None
 
 
 # -- of tests --------------------------------------------------------------------------------------------------------

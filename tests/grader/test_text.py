@@ -1,8 +1,10 @@
-from grader import conclude
+from dataclasses import replace
+
+from grader import conclude, reading
 from grader.report import Report
 from grader.text import render
 from grader.unit import Unit
-from grader.wording import KILLS_NOTHING
+from grader.wording import KILLS_NOTHING, NO_TESTS
 from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit
 
 
@@ -12,18 +14,46 @@ def report(unit: Unit) -> Report:
     return SimulatedSuite(unit, ("test_a", "test_b", "test_c"), acts).grade()
 
 
-def test_verdict_reasons_and_next_step_come_first(unit: Unit) -> None:
+def test_verdict_next_step_what_is_right_and_reasons_come_first(unit: Unit) -> None:
     lines = render(report(unit)).splitlines()
     assert lines[0] == "Z1: FAIL   score 0.50"
-    assert lines[1].startswith("  - ")
-    assert any(line.startswith("Next: ") for line in lines[:8])
+    assert lines[1].startswith("Next: Correct your test first.")
+    assert lines[2] == "Right already: the contract; 2 of 2 course tests; 1 of 2 mutants caught by your tests."
+    assert lines[3].startswith("  - ")
+
+
+def test_what_did_not_pass_comes_before_the_grade_of_the_tests_and_that_before_details(unit: Unit) -> None:
+    acts = {"course": {"test_zero": Act.FAIL}, "w01": {"test_b": Act.FAIL}}
+    text = render(SimulatedSuite(a_unit(unit, ["m1"]), ("test_a", "test_b"), acts).grade())
+    heads = ["Next: ", "FAIL test_zero", "Read section 2.", "MEND", "Mutants: ", "Hint: m1: hint m1", "ok   test_twice"]
+    places = [text.index(head) for head in heads]
+    assert places == sorted(places)
+
+
+def test_the_course_test_to_do_next_is_the_first_of_those_that_did_not_pass(unit: Unit) -> None:
+    made = a_unit(unit, ["m1"])
+    twice, zero = made.course_tests
+    acts = {"course": {"test_zero": Act.FAIL}}
+    pointing = replace(
+        made, course_tests=(replace(twice, catches=("m1",)), replace(zero, catches=("m1",), shows=("m1",)))
+    )
+    report = SimulatedSuite(pointing, ("test_a",), acts).grade()
+    assert report.course_tests is not None
+    both = tuple(test.model_copy(update={"outcome": "failed"}) for test in report.course_tests.tests)
+    whole = report.model_copy(update={"course_tests": report.course_tests.model_copy(update={"tests": both})})
+    assert [test.id for test in reading.missed_course_tests(whole)] == ["test_zero", "test_twice"]
+
+
+def test_a_reason_that_is_the_next_step_is_not_said_twice(unit: Unit) -> None:
+    text = render(SimulatedSuite(a_unit(unit, ["m1"]), ()).grade())
+    assert text.count(NO_TESTS) == 1
 
 
 def test_every_test_and_mutant_has_a_line(unit: Unit) -> None:
     text = render(report(unit))
     for line in (
         "ok   test_twice",
-        "BAD  test_mine.py::test_c",
+        "MEND test_mine.py::test_c",
         "FAIL test_mine.py::test_b",
         "survived *m1",
         "timeout   m2",
@@ -61,4 +91,4 @@ def test_nothing_from_outside_moves_a_terminals_cursor(unit: Unit) -> None:
 
 def test_a_rejected_upload_is_a_few_lines() -> None:
     text = render(conclude.rejected("Z1", ABOUT, "link", "This is a link."))
-    assert text.startswith("Z1: REJECTED\n  - This is a link.\n")
+    assert text.startswith("Z1: REJECTED\nNext: This is a link.\n")

@@ -24,6 +24,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Expected:
     rejects: the student's tests that the report says reject correct code. own_fails: those that fail on the own code.
     unsteady: tests that draw from the operating system; in which way they are found wrong depends on the draw.
     causes and course_causes: code of the cause by test, "late" for either kind of time.
+    first_screen: texts in the first screen of the report as its student reads it, from first_screens.toml.
     advice: texts in the advice by test. messages: texts in what a course test said.
     problems: "code:file:line" of every contract problem. intake: texts in the notes of intake. next_step: texts in it.
     mutants: the status of every mutant. tests_total: how many tests were found. oracle: what the oracle says.
@@ -69,6 +71,7 @@ class Expected:
     problems: tuple[str, ...] = ()
     intake: tuple[str, ...] = ()
     next_step: tuple[str, ...] = ()
+    first_screen: tuple[str, ...] = ()
     tests_total: int | None = None
     oracle: str | None = None
 
@@ -89,6 +92,13 @@ def names(unit: str = FIRST) -> tuple[str, ...]:
     """The names of a unit's samples."""
     prefix = "" if unit == FIRST else f"{unit}/"
     return tuple(sorted(prefix + path.parent.name for path in FOLDER.glob(f"{prefix}*/expected.toml")))
+
+
+@cache
+def first_screens() -> Mapping[str, list[str]]:
+    """What the first screen of a sample has to name, by the sample's name."""
+    table = tomllib.loads((FOLDER / "first_screens.toml").read_text("utf-8"))
+    return {name if unit == FIRST else f"{unit}/{name}": texts for unit in table for name, texts in table[unit].items()}
 
 
 def settings(name: str) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def load(name: str) -> Sample:
         said.get("smoke", False),
         mha,
         uploads_of(name, files, said["upload"]) if "upload" in said else tuple(files),
-        expected_of(name, said["expected"]),
+        expected_of(name, said["expected"] | {"first_screen": first_screens().get(name, [])}),
         said.get("sent_as", "mha"),
     )
 

@@ -290,6 +290,7 @@ def test_the_core_agrees_with_scaled_dot_product_attention() -> None:
 # KIND: property
 # CATCHES: s01 s02 s03 s05 s06 m01 m10 m11 m12 m13 m14 m31 m32
 # CHAPTER: 2.3 third step
+# SHOWS: s05
 def test_the_future_is_never_read() -> None:
     x, weights = drawn((2, 6, 8), seed=60)
     before = attend(sizes(x, 2), 2, weights, x)
@@ -317,6 +318,7 @@ def test_the_future_is_never_read() -> None:
 # KIND: property
 # CATCHES: s02 s06 m11 m31 m32
 # CHAPTER: 2.3 traps
+# SHOWS: s02
 def test_equal_calls_give_equal_results() -> None:
     x, weights = drawn((2, 12, 16), seed=70)
     where = sizes(x, 4)

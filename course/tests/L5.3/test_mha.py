@@ -46,6 +46,7 @@ KEYS = np.array([[[1, 0, 0, 0], [0, 1, 0, 2]]], dtype=np.float32)  # [B=1, Tk=2,
 # KIND: unit
 # CATCHES: s02 s03 s04 m01 m03 m06 m09
 # CHAPTER: L5.3 section 3
+# SHOWS: s03
 def test_hand_example_two_heads() -> None:
     out, weights = attend(identity_module(n_heads=2), QUERY, KEYS)
     first = sigmoid(1 / math.sqrt(2))  # head 0 scores its keys 1 and 0, over sqrt(d_head)
@@ -172,6 +173,7 @@ def test_gradcheck_inputs_and_parameters() -> None:
 # KIND: property
 # CATCHES: s01 s02 m01 m06
 # CHAPTER: L5.3 section 2.2
+# SHOWS: s01 s02
 def test_split_and_merge_layout() -> None:
     B, T, H, dh = 2, 5, 3, 4
     mha = build(H * dh, H)
@@ -229,6 +231,7 @@ def test_heads_are_independent() -> None:
 # KIND: differential
 # CATCHES: s04 s08 m02 m03 m04 m06 m07 m09
 # CHAPTER: L5.3 section 2.1
+# SHOWS: s08
 def test_one_head_is_projected_attention() -> None:
     draw = np.random.default_rng(3)
     d_model = 5
@@ -264,6 +267,7 @@ def test_one_head_is_projected_attention() -> None:
 # KIND: property
 # CATCHES: s04 s05 m05 m07 m09 m12 m17 m18
 # CHAPTER: L5.3 section 2.3
+# SHOWS: s05
 def test_mask_shapes_agree() -> None:
     draw = np.random.default_rng(4)
     B, H, Tq, Tk, d_model = 2, 2, 3, 4, 6
@@ -358,6 +362,7 @@ def test_masked_keys_are_never_read() -> None:
 # KIND: property
 # CATCHES: s01 s02 s04 s05 m05 m06 m07 m09 m12
 # CHAPTER: L5.3 section 2.4
+# SHOWS: s04
 def test_cross_attention_reads_keys_from_x_kv() -> None:
     draw = np.random.default_rng(6)
     d_model, n_heads = 6, 3
@@ -405,6 +410,7 @@ def test_cross_attention_reads_keys_from_x_kv() -> None:
 # KIND: unit
 # CATCHES: s01 s02 s04 s06 s08 m01 m02 m04 m06 m07 m09 m11 m19
 # CHAPTER: L5.3 section 2.5
+# SHOWS: s06
 def test_dropout_only_in_training() -> None:
     draw = np.random.default_rng(7)
     d_model, n_heads, rate = 4, 2, 0.4
@@ -489,6 +495,7 @@ def test_parameter_names_shapes_and_init() -> None:
 # KIND: unit
 # CATCHES: s07 m07 m14 m15 m20
 # CHAPTER: L5.3 section 2.5
+# SHOWS: s07
 def test_load_packed_in_proj() -> None:
     draw = np.random.default_rng(8)
     d, inner = 4, PROJECTIONS[:3]

@@ -1,9 +1,8 @@
 import pytest
 
 from grader import wording
-from grader.units import DEFAULT_COURSE, load_course
 from service.classroom.facts import Rejection
-from service.classroom.misconceptions import ALIKE, Faults, key_of
+from service.classroom.misconceptions import key_of
 from tests.service.classroom import klass
 from tests.service.classroom.klass import asked
 
@@ -148,24 +147,3 @@ def test_a_name_that_is_markup_stays_a_name(bench):
     klass.submit(bench, "<b>ada</b>", klass.fails(tests=[klass.rejecting(name)]))
     who = told(bench)["unknown"]["who"][0]
     assert (who["student"], who["tests"][0]["id"]) == ("<b>ada</b>", name)
-
-
-def test_every_pitfall_of_the_course_is_told_from_the_others_by_the_tests_that_catch_it():
-    """As far as the course tests tell them apart: where two pitfalls are caught by the same ones, either is named."""
-    units = load_course(DEFAULT_COURSE).units
-    for unit in units.values():
-        faults = Faults(unit)
-        caught = {
-            mutant.id: frozenset(test.name for test in unit.course_tests if mutant.id in test.catches)
-            for mutant in unit.mutants
-        }
-        pitfalls = [mutant.id for mutant in unit.mutants if mutant.tier == "semantic"]
-        assert pitfalls
-        for mid in pitfalls:
-            assert caught[faults.of(caught[mid])] == caught[mid], mid
-
-
-def test_failing_tests_that_no_fault_has_nearly_are_none_of_them():
-    faults = Faults(klass.unit())
-    assert faults.of(["test_negative", "test_zero"]) is None
-    assert 0.5 < ALIKE < 1
