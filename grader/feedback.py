@@ -83,7 +83,8 @@ def _course_tests(part: CourseTestsPart | None, names: bool) -> CourseTestsPart 
 
 
 def _course_test(test: CourseTestPart) -> CourseTestPart:
-    return test.model_copy(update={"message": "", "where": "", "why": "", "chapter": "", "cause": _bare(test.cause)})
+    silent = {"message": "", "where": "", "why": "", "chapter": "", "compared": None, "cause": _bare(test.cause)}
+    return test.model_copy(update=silent)
 
 
 def _oracle(part: OraclePart | None, names: bool) -> OraclePart | None:

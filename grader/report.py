@@ -7,9 +7,9 @@ never reach JSON. Parts that do not exist for a submission (it was rejected, or 
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grader.submission import IntakeNote
 
@@ -130,6 +130,45 @@ class Cause(Part):
     unit: str = Field(default="", description="of limit and seen: seconds, bytes, …")
 
 
+Entry = Finite | Literal["nan", "inf", "-inf"]
+AxisName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,23}$")]
+Rows = Annotated[
+    tuple[Annotated[tuple[Entry, ...], Field(min_length=1, max_length=12)], ...], Field(min_length=1, max_length=12)
+]
+
+
+class ComparedPart(Part):
+    """Two arrays that a course test compared, around the first place where they differ: a piece of the slice over the
+    last two axes. Numbers are rounded."""
+
+    axes: Annotated[tuple[AxisName, ...], Field(max_length=8)] = Field(description="their names; empty if not told")
+    shape: Annotated[tuple[Count, ...], Field(min_length=1, max_length=8)] = Field(description="of both arrays")
+    at: tuple[Count, ...] = Field(description="the first index at which they differ")
+    first: tuple[Count, Count] = Field(description="the row and column of the slice with which the piece begins")
+    expected: Rows
+    actual: Rows
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        rows, columns = len(self.expected), len(self.expected[0])
+        if {len(line) for line in (*self.expected, *self.actual)} != {columns} or len(self.actual) != rows:
+            raise ValueError("the two pieces have other shapes")
+        if len(self.at) != len(self.shape) or len(self.axes) not in (0, len(self.shape)):
+            raise ValueError("an index and the names of axes have as many entries as the shape")
+        if not (0 <= self.row < rows and 0 <= self.column < columns):
+            raise ValueError("the piece does not hold the place")
+        return self
+
+    @property
+    def row(self) -> int:
+        """The row of the piece in which they first differ."""
+        return (0, *self.at)[-2] - self.first[0]
+
+    @property
+    def column(self) -> int:
+        return self.at[-1] - self.first[1]
+
+
 class CourseTestPart(Part):
     id: str
     kind: str
@@ -140,6 +179,7 @@ class CourseTestPart(Part):
     why: str
     chapter: str
     cause: Cause | None = None
+    compared: ComparedPart | None = Field(default=None, description="null where it compared no arrays that differ")
 
 
 class CourseTestsPart(Part):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from grader import reading, wording
+from grader import compared, reading, wording
 from grader.report import CourseTestPart, MutantPart, MutationPart, Outcome, Report, StudentTestPart
 from grader.wording import escaped, shown
 
@@ -76,6 +76,8 @@ def _missed(test: CourseTestPart) -> Iterator[str]:
     yield f"  {_MARKS[test.outcome]} {test.id}"
     if test.message:
         yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
+    if test.compared is not None:
+        yield from _indented("\n".join(compared.side_by_side(test.compared)))
     if test.chapter:
         yield from _indented(wording.read_in_chapter(test.chapter))
 

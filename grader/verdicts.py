@@ -7,7 +7,7 @@ the suite up behind it. `join` puts such runs together. Nothing here guesses: a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grader import wording
+from grader import compared, wording
 from grader.report import Cause, CourseTestPart, CourseTestsPart, Outcome, SuiteRunPart
 from grader.unit import CourseTest
 from sandbox.records import CollectionError, Ending, EndingKind, ItemOutcome, Limits, RunResult, TestItem, function_of
@@ -207,16 +207,18 @@ def course_tests(
 def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -> CourseTestPart:
     seen = [_alone(f"{test.path}::{test.name}", result) for result in results]
     judged = _agreed(seen) if seen else TestSeen(Outcome.NOT_RUN, message=not_run)
+    message, arrays = compared.taken_from(judged.message)
     return CourseTestPart(
         id=test.name,
         kind=test.kind,
         outcome=judged.outcome,
         seconds=judged.seconds,
-        message=judged.message,
+        message=message,
         where=judged.where,
         why=test.why,
         chapter=test.chapter,
         cause=judged.cause,
+        compared=arrays,
     )
 
 

@@ -420,6 +420,26 @@ def not_deterministic(passed: int, total: int, message: str) -> str:
     )
 
 
+EXPECTED, ACTUAL = "expected", "yours"
+
+
+def compared_slice(axes: Sequence[str], at: Sequence[int]) -> str:
+    """Of which slice a piece of two arrays is, and what its rows and columns are: 'batch 0, head 1; rows: query,
+    columns: key'. Empty where there is nothing to say."""
+    names = axes or [f"axis {place}" for place in range(len(at))]
+    fixed = ", ".join(f"{name} {index}" for name, index in zip(names[:-2], at, strict=False))
+    if len(at) < 2:
+        across = f"entries: {names[-1]}" if axes else ""
+    else:
+        across = f"rows: {names[-2]}, columns: {names[-1]}" if axes else ""
+    return "; ".join(filter(None, (fixed, across)))
+
+
+def compared_place(axes: Sequence[str], shape: Sequence[int], at: Sequence[int]) -> str:
+    where = compared_slice(axes, at)
+    return f"They first differ at {list(at)} of the shape {list(shape)}{f' ({where})' if where else ''}:"
+
+
 # -- the oracle ------------------------------------------------------------------------------------------------------
 
 NO_ANSWER = "There is a case without an answer. Run your unit on small random inputs, and see that each call returns."

@@ -50,6 +50,7 @@ FIELDS = {
     "course_tests.tests[].chapter": HINTS,
     "course_tests.tests[].cause.code": NAMES,
     "course_tests.tests[].cause": HINTS,
+    "course_tests.tests[].compared": HINTS,
     "oracle.status": COUNTS,
     "oracle.cases": COUNTS,
     "oracle.agreed": COUNTS,

@@ -201,6 +201,7 @@ FIELDS = {
     "course_tests.tests[].cause.limit": AS_IS,
     "course_tests.tests[].cause.seen": AS_IS,
     "course_tests.tests[].cause.unit": AS_IS,
+    "course_tests.tests[].compared": AS_IS,
     "oracle.status": AS_IS,
     "oracle.cases": AS_IS,
     "oracle.agreed": AS_IS,

@@ -6,9 +6,11 @@ The unit's criterion: float64, |actual - expected| <= 1e-8 + 1e-6 |expected| at 
 from typing import Any
 
 import torch
+from _lib.piece import piece
 from torch import Tensor
 
 ATOL, RTOL = 1e-8, 1e-6
+AXES = {3: "batch position feature"}  # by how many there are
 SNAPSHOT_ATOL, SNAPSHOT_RTOL = 1e-6, 1e-4  # of the float32 snapshot
 
 
@@ -33,7 +35,23 @@ def difference(actual: Any, expected: Tensor, atol: float = ATOL, rtol: float = 
 def assert_agrees(actual: Any, expected: Tensor, message: str, atol: float = ATOL, rtol: float = RTOL) -> None:
     """Fail with `message` and the difference when `actual` is not `expected`."""
     found = difference(actual, expected, atol, rtol)
-    assert found is None, f"{message} Found: {found}."
+    if found is not None:
+        said = (f"{message} Found: {found}.", _piece(actual, expected, atol, rtol))
+        raise AssertionError("\n".join(filter(None, said)))
+
+
+def _piece(actual: Any, expected: Tensor, atol: float, rtol: float) -> str:
+    """What a report draws of two tensors that differ in their values."""
+    if not isinstance(actual, Tensor) or actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return ""
+    a, e = actual.detach(), expected.detach()
+    finite = torch.isfinite(a)
+    wrong = (a - e).abs() > atol + rtol * e.abs() if bool(finite.all()) else ~finite
+    return piece(a.numpy(), e.numpy(), _first(wrong), AXES.get(a.ndim, ""))
+
+
+def _first(wrong: Tensor) -> tuple[int, ...]:
+    return tuple(int(i) for i in torch.nonzero(wrong)[0])
 
 
 def _too_coarse(actual: torch.dtype, expected: torch.dtype) -> str:
@@ -56,7 +74,7 @@ def _as_float32_rounds(off: Tensor, expected: Tensor) -> str:
 
 
 def _where(wrong: Tensor, actual: Tensor, expected: Tensor) -> str:
-    first = tuple(int(i) for i in torch.nonzero(wrong)[0])
+    first = _first(wrong)
     return (
         f"{int(wrong.sum())} of {expected.numel()} values differ; at index {list(first)} "
         f"expected {float(expected[first]):.12g}, got {float(actual[first]):.12g}"

@@ -35,6 +35,14 @@ NAMES = [
 ]
 
 
+# What the axes of compared arrays are called in a report.
+WEIGHTS = "batch head query key"
+OUTPUT = "batch query feature"
+HEADS = "batch head position feature"
+POSITIONS = "batch position feature"
+MATRIX = "output input"
+
+
 # --- the two worked examples ---------------------------------------------------------------------------------------
 
 # Query and keys of the chapter's example, d = 4; every projection is the identity.
@@ -57,12 +65,14 @@ def test_hand_example_two_heads() -> None:
         "The weights [B, H, Tq, Tk] of the worked example with d_model = 4, two heads and identity projections "
         "are wrong. Each head reads its own d_head = 2 features and divides its scores by sqrt(d_head), not by "
         "sqrt(d_model).",
+        axes=WEIGHTS,
     )
     assert_close(
         out,
         np.array([[[first, 1 - first, 0, 2 * (1 - second)]]], dtype=np.float32),
         "The weights of the worked example are right but the output is not. Head 0's context fills features 0 "
         "and 1, head 1's fills features 2 and 3, and values come from x_kv.",
+        axes=OUTPUT,
     )
 
 
@@ -78,12 +88,14 @@ def test_hand_example_one_head_mixes_everything() -> None:
         np.array([[[[first, 1 - first]]]], dtype=np.float32),
         "The weights [B, 1, Tq, Tk] of the worked example with one head of width 4 are wrong. The scores are q . "
         "k over all four features, divided by sqrt(4).",
+        axes=WEIGHTS,
     )
     assert_close(
         out,
         np.array([[[first, 1 - first, 0, 2 * (1 - first)]]], dtype=np.float32),
         "The output of the worked example with one head is wrong: both keys' values, mixed by the one pair of "
         "weights, for every feature.",
+        axes=OUTPUT,
     )
 
 
@@ -110,12 +122,14 @@ def test_golden_torch() -> None:
             values["weights"],
             f"The weights of each head differ from torch's ({where}). Look at the split into heads, the scale "
             "1/sqrt(d_head), where queries and keys come from, and the head axis of the mask.",
+            axes=WEIGHTS,
         )
         assert_close(
             out.data,
             values["out"],
             f"The weights agree with torch but the output does not ({where}). Look at the values' projection, the "
             "order of transpose and reshape when merging, and the output projection with its bias.",
+            axes=OUTPUT,
         )
         attempt(f"backward ({where})", out.backward, values["cotangent"])
         inputs = {"x_q": x_q} if case == "self" else {"x_q": x_q, "x_kv": x_kv}
@@ -185,6 +199,7 @@ def test_split_and_merge_layout() -> None:
         "split_heads of [2, 5, 12] with three heads is not right: head h holds the features 4h to 4h + 3 of "
         "every position, as [B, H, T, d_head]. Reshape to [B, T, H, d_head] first, then swap the axes T and H; "
         "one reshape mixes positions.",
+        axes=HEADS,
     )
     assert_close(
         tensor_of("merge_heads of [2, 3, 5, 4], three heads", mha.merge_heads, double(heads)).data,
@@ -192,9 +207,15 @@ def test_split_and_merge_layout() -> None:
         "merge_heads of [2, 3, 5, 4] is not the inverse of splitting: head h's features go back to 4h to 4h + 3 "
         "of the same position. Swap the axes H and T first, then reshape to [B, T, d_model]; one reshape mixes "
         "positions.",
+        axes=POSITIONS,
     )
     back = tensor_of("merge_heads of split_heads", lambda: mha.merge_heads(mha.split_heads(double(x))))
-    assert_close(back.data, x, "merge_heads(split_heads(x)) is not x for x of [2, 5, 12] and three heads.")
+    assert_close(
+        back.data,
+        x,
+        "merge_heads(split_heads(x)) is not x for x of [2, 5, 12] and three heads.",
+        axes=POSITIONS,
+    )
 
 
 # WHY: A head compares its own features only; what happens in another head must not reach it at all.
@@ -250,6 +271,7 @@ def test_one_head_is_projected_attention() -> None:
         expected[:, None],
         "With one head (d_model = 5, no mask, random weights and biases) the weights should be softmax(Q K^T / "
         "sqrt(5)), queries projected from x_q by q_proj and keys from x_kv by k_proj, each with its bias.",
+        axes=WEIGHTS,
     )
     assert_close(
         out,
@@ -257,6 +279,7 @@ def test_one_head_is_projected_attention() -> None:
         "With one head (d_model = 5, no mask, random weights and biases) the weights are right but the output is "
         "not: it should be weights times V, then out_proj with its bias. Check that the output projection is "
         "applied, and that the values come from x_kv through v_proj.",
+        axes=OUTPUT,
     )
 
 
@@ -292,6 +315,7 @@ def test_mask_shapes_agree() -> None:
         attend_tensors("attend with mask None", mha, double(x_q), double(x_kv), None)[1].data,
         unmasked,
         "A mask of None should mean that every query may attend to every key.",
+        axes=WEIGHTS,
     )
     for shape, (mask, allowed) in meanings.items():
         where = f"a {shape} mask with B = H = 2, Tq = 3, Tk = 4"
@@ -302,6 +326,7 @@ def test_mask_shapes_agree() -> None:
             allowed,
             f"head_mask of {where} does not mean the same once it is broadcast to [B, H, Tq, Tk]. Numpy lines "
             "axes up from the right, so a mask per sequence needs a head axis inserted at 1.",
+            axes=WEIGHTS,
         )
         _, weights = attend(mha, x_q, x_kv, mask)
         kept = np.where(allowed, unmasked, 0)  # softmax over the kept keys is the same ratios, made to sum to 1
@@ -310,6 +335,7 @@ def test_mask_shapes_agree() -> None:
             kept / kept.sum(axis=-1, keepdims=True),
             f"attend's weights under {where} are not those of the keys the mask allows (True = may attend). With "
             "B = H a mask per sequence can land on the heads without any error.",
+            axes=WEIGHTS,
         )
 
 
@@ -348,7 +374,12 @@ def test_masked_keys_are_never_read() -> None:
         f"A query without any key reads nothing, so its output is out_proj of zeros, the bias alone ({where}).",
     )
     other, _ = attend(mha, x_q, np.where(keep[:, :, None], x_kv, 7.0 - x_kv), mask)
-    assert_close(other, out.data, f"Changing what stands at the masked positions of x_kv changed the output ({where}).")
+    assert_close(
+        other,
+        out.data,
+        f"Changing what stands at the masked positions of x_kv changed the output ({where}).",
+        axes=OUTPUT,
+    )
     attempt(f"backward ({where})", out.backward, np.ones(out.shape))
     assert np.all(gradient("x_kv", keys)[~keep] == 0), (
         f"Masked positions of x_kv receive a gradient, so they were read ({where})."
@@ -389,17 +420,22 @@ def test_cross_attention_reads_keys_from_x_kv() -> None:
             weights[..., turn],
             f"Reordering the positions of x_kv and its mask should reorder the weights alike ({where}). Keys come "
             "from x_kv.",
+            axes=WEIGHTS,
         )
         assert_close(
             turned,
             out,
             f"Reordering the positions of x_kv and its mask should not change the output ({where}): keys and "
             "values are a set. Both have to come from x_kv.",
+            axes=OUTPUT,
         )
         rows = np.roll(np.arange(Tq), 1)
         asked, _ = attend(mha, x_q[:, rows], x_kv, mask[:, rows])
         assert_close(
-            asked, out[:, rows], f"Reordering the positions of x_q should reorder the output rows alike ({where})."
+            asked,
+            out[:, rows],
+            f"Reordering the positions of x_q should reorder the output rows alike ({where}).",
+            axes=OUTPUT,
         )
 
 
@@ -429,6 +465,7 @@ def test_dropout_only_in_training() -> None:
             out,
             f"In eval mode the {call} call differs from the output of a module with dropout = 0 ({where}). "
             "Dropout is for training mode only: look at self.training.",
+            axes=OUTPUT,
         )
 
     dropping.train()
@@ -441,6 +478,7 @@ def test_dropout_only_in_training() -> None:
             kept_weights,
             weights,
             f"In training mode the weights returned by the {call} call should be those before dropout ({where}).",
+            axes=WEIGHTS,
         )
         kept = stream.uniforms(weights.size).reshape(weights.shape) >= rate
         context = (weights * kept / (1 - rate)) @ values  # [B, H, Tq, dh]
@@ -451,6 +489,7 @@ def test_dropout_only_in_training() -> None:
             f"In training mode the output of the {call} call is not that of the weights dropped by the course's "
             f"stream ({where}). Make one PCG32(0).substream('dropout') in __init__, hand it to the attention of all "
             "heads at once with the rate, and let it go on from call to call.",
+            axes=OUTPUT,
         )
 
 
@@ -514,6 +553,7 @@ def test_load_packed_in_proj() -> None:
             weight[i * d : (i + 1) * d],
             f"{name}.weight after load_packed_in_proj of a [12, 4] array is not a copy of its rows {i * d} to "
             f"{i * d + d - 1}. torch packs the rows q, then k, then v.",
+            axes=MATRIX,
         )
     for name in ("q_proj.bias", "k_proj.bias", "v_proj.bias", "out_proj.weight", "out_proj.bias"):
         assert_close(loaded[name], before[name], f"load_packed_in_proj without a bias should leave {name} as it was.")
