@@ -1,5 +1,5 @@
-"""What a course test said arrives; its words leave, and the arrays that it compared, where it told of them in the form of
-course/tests/_lib/piece.py. And two such arrays arrive; they leave side by side, as lines of text. Pure.
+"""What a course test said arrives; its words leave, and the arrays that it compared, if it told of them in the form of
+the course's tests/_lib/piece.py. And two such arrays arrive; they leave side by side, as lines of text. Pure.
 
 What a test says was made in one process with the student's code, so anything can stand there: what is not in this form
 to the letter, or too large, stays words. (docs/decisions/0227)

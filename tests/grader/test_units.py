@@ -200,6 +200,12 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
         {TESTS: COURSE_TEST + "\n\nclass TestMore:\n    def test_more(self): ...\n"},
         "tests/Z1/test_double.py", COURSE_TEST.count("\n") + 4, "test_more stands in the class TestMore",
     ),
+    "shown and not caught": (
+        _replaced(TESTS, "# CHAPTER: section 2", "# SHOWS: s01\n# CHAPTER: section 2"),
+        "tests/Z1/test_double.py",
+        20,
+        "SHOWS",
+    ),
     "unknown mutant": (_replaced(TESTS, "# CATCHES: s01", "# CATCHES: s02"), "tests/Z1/test_double.py", 0, "s02"),
     "tests with a fault": ({TESTS: "def test_x(:\n"}, "tests/Z1/test_double.py", 1, "cannot read"),
     "no tests": ({TESTS: "x = 1\n"}, "modules/Z1.toml", 11, "no test"),

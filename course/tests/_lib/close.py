@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from _lib.piece import piece
 from numpy.typing import ArrayLike, NDArray
+
+from _lib.piece import piece
 
 # Course tolerances by dtype: |actual - expected| <= atol + rtol * |expected|.
 TOLERANCES: dict[str, tuple[float, float]] = {

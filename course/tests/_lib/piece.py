@@ -1,5 +1,5 @@
-"""Two arrays of one shape and the first place where they differ go in; the piece of both around that place comes out, as
-one line of text that reports read (grader/compared.py) and draw.
+"""Two arrays of one shape and the first place where they differ go in; the piece of both around that place comes out,
+as one line of text that reports read (grader/compared.py) and draw.
 """
 
 import json
