@@ -1,4 +1,9 @@
-"""Sizes go in; bool masks with True for "may attend" come out."""
+"""Sizes go in; bool masks with True for "may attend" come out.
+
+Every function returns a new array that its caller may write into, and leaves its arguments as they are. ValueError
+for a size or window below 1, a negative q_offset, lengths that are not one axis of whole numbers in [0, T], masks that
+are not bool, and masks that do not broadcast together.
+"""
 
 from typing import Any
 
@@ -6,10 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 def causal_mask(Tq: int, Tk: int | None = None, q_offset: int = 0) -> NDArray[np.bool_]:
-    """[Tq, Tk]: query i stands at position i + q_offset and sees the keys up to and including it.
-
-    Raises ValueError for bad sizes, as do the other functions here.
-    """
+    """[Tq, Tk]: query i stands at position i + q_offset and sees the keys up to and including it. Tk None means Tq."""
 
 def padding_mask(lengths: ArrayLike, T: int) -> NDArray[np.bool_]:
     """[B, T]: the first lengths[b] positions of sequence b."""
