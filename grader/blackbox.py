@@ -61,7 +61,9 @@ def _module(dotted: str, line: int, contracts: Mapping[str, Contract]) -> Iterat
 def _from(module: str, names: list[str], line: int, contracts: Mapping[str, Contract]) -> Iterator[Use]:
     if module in contracts:
         for name in names:
-            if name != "*" and name not in contracts[module].names:
+            dotted = f"{module}.{name}"
+            known = name in contracts[module].names or dotted in contracts or _is_package(dotted, contracts)
+            if name != "*" and not known:
                 yield Use("blackbox_name", line, wording.blackbox_name(module, name))
     elif _is_package(module, contracts):
         for name in names:

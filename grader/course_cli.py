@@ -1,28 +1,35 @@
 """`autograder course check`: a course tree goes in; whether its units can be graded by, and why not, comes out.
 
-Exit status: 0 all is in order, 1 something is not, 2 usage. What was proved is written to renderings/UNIT.sha256 in
-the tree.
+    loaded (files, patches, ids) -> fixtures made again -> every variant and rendering under the course tests and the
+    oracle's cases -> each course test within its time -> the staff suite, graded as a student's
+
+Exit status: 0 all is in order, 1 something is not, 2 usage, 5 the failure is ours. What was proved is written to
+renderings/UNIT.sha256 in the tree.
 """
 
 import sys
 import uuid
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from grader import local, module_file, plan, proof, sandboxes, scaffold
-from grader.errors import LoadError, Rejected
+from grader import fixtures, local, module_file, plan, proof, sandboxes, scaffold
+from grader.cli import EXIT_STATUS
+from grader.errors import LoadError, OracleError, Rejected
 from grader.grade import About, grade
 from grader.intake import take_in
 from grader.mutation import CAUGHT
+from grader.oracle import OracleProcesses
 from grader.proof import Proof
 from grader.renderings import SALTS
+from grader.report import Verdict
 from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
+from sandbox.errors import SandboxError
 from sandbox.records import RunResult, Sandbox
 
 SECONDS = 3600.0
@@ -40,7 +47,10 @@ def course() -> None:
 @click.option("--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs made at the same time.")
 def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
     """Check units, all if none is named, and prove that every rendering of their variants behaves as it should."""
-    found = load_course(root)
+    try:
+        found = load_course(root)
+    except OSError as error:
+        raise click.UsageError(str(error)) from error
     wanted = unit_ids or tuple(sorted({*found.units, *(problem.unit for problem in found.problems)}))
     refused = [f"{each.file}:{each.line}: {each.reason}" for each in found.problems if each.unit in wanted]
     known = {*found.units, *(each.id for each in found.listed)}
@@ -49,10 +59,16 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
         click.echo(text)
     for each in found.listed:
         click.echo(f"{each.id}, {each.title}: {each.reason}")
-    with sandboxes.opened(kind, jobs) as sandbox:
-        units = [found.units[each] for each in wanted if each in found.units]
-        good = [_check(unit, root, sandbox) for unit in units]
-    sys.exit(0 if all(good) and not refused else 1)
+    units = [found.units[each] for each in wanted if each in found.units]
+    good = not refused
+    try:
+        with sandboxes.opened(kind, jobs) as sandbox:
+            for unit in units:
+                good = _check(unit, root, sandbox) and good
+    except SandboxError as error:
+        click.echo(f"The sandbox failed, nothing is known: {error}", err=True)
+        sys.exit(EXIT_STATUS[Verdict.GRADER_ERROR])
+    sys.exit(0 if good else 1)
 
 
 @course.command()
@@ -93,10 +109,17 @@ def _check(unit: Unit, root: Path, sandbox: Sandbox) -> bool:
             bar.update(1)
 
         proofs = proof.prove(unit, session, live, step)
-    click.echo(table(proofs))
-    wrong = [*proof.problems(unit, proofs, with_oracle=live is not None), *staff_problems(unit, root, sandbox)]
+        slow = proof.slow_tests(unit, session)
+    staff = graded_staff(unit, root, sandbox)
+    click.echo(table(proofs, staff.statuses))
+    wrong = [
+        *fixtures.problems(unit, root),
+        *proof.problems(unit, proofs, with_oracle=live is not None),
+        *slow,
+        *staff.problems,
+    ]
     for text in wrong:
-        click.echo(text)
+        click.echo(f"{unit.id}: {text}")
     if wrong:
         return False
     kept = root / "renderings" / f"{unit.id}.sha256"
@@ -106,38 +129,44 @@ def _check(unit: Unit, root: Path, sandbox: Sandbox) -> bool:
     return True
 
 
-def table(proofs: Sequence[Proof]) -> str:
+@dataclass(frozen=True)
+class Staff:
+    """What became of the course's own example of a suite: how each mutant ended, and what is wrong."""
+
+    problems: tuple[str, ...]
+    statuses: Mapping[str, str] = field(default_factory=dict)
+
+
+def table(proofs: Sequence[Proof], staff: Mapping[str, str]) -> str:
     """A line for each variant."""
-    lines = ["variant                 texts  codes  proved  course tests that fail"]
+    lines = ["variant                 texts  codes  proved  staff suite  course tests that fail"]
     for each in proofs:
-        proved = len(SALTS) - len(each.differing)
+        name, proved = each.variant.id, len(SALTS) - len(each.differing)
         failing = ", ".join(sorted(each.behaviour.failing)) or "-"
-        lines.append(f"{each.variant.id:22}  {each.texts:5}  {each.codes:5}  {proved:6}  {failing}")
+        lines.append(f"{name:22}  {each.texts:5}  {each.codes:5}  {proved:6}  {staff.get(name, '-'):11}  {failing}")
     return "\n".join(lines)
 
 
-def staff_problems(unit: Unit, root: Path, sandbox: Sandbox) -> list[str]:
-    """What the course's own example of a suite, where there is one, does not do: accept correct code, kill mutants."""
+def graded_staff(unit: Unit, root: Path, sandbox: Sandbox) -> Staff:
+    """Grade the staff suite with the reference, as a student's: it accepts correct code, keeps its time, and kills
+    every mutant."""
     suite = root / "ref" / "learner-tests" / unit.id / unit.tests_path
     if not suite.is_dir():
-        click.echo(f"{unit.id}: there is no staff suite in {suite}.")
-        return []
+        return Staff((f"staff suite: there is none in {suite.relative_to(root)}.",))
     files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
     try:
         submission = take_in(unit, files, local.read_paths([suite]))
     except Rejected as refusal:
-        return [f"staff suite: {refusal.path}: {refusal.message}"]
+        return Staff((f"staff suite: {refusal.path}: {refusal.message}",))
     about = About(id=uuid.uuid4().hex, course="local", student=None, received_at=datetime.now(UTC))
-    # The reference agrees with the oracle or no submission ever passes: other tests see to that.
-    report = grade(replace(unit, oracle=None), submission, sandbox=sandbox, seed=0, about=about)
-    if report.mutation is None or report.student_tests is None:
-        return ["staff suite: it was not graded."]
-    bad = [
-        f"staff suite: {test.id} rejects correct code." for test in report.student_tests.tests if test.valid is False
-    ]
-    bad += [f"staff suite: {each.message}" for each in report.reasons if report.verdict != "pass"]
-    return bad + [
-        f"staff suite: {mutant.id} ends as {mutant.status}."
-        for mutant in report.mutation.mutants
-        if mutant.status not in CAUGHT
-    ]
+    try:
+        with OracleProcesses() as oracle:
+            report = grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=0, about=about)
+    except OracleError as error:
+        return Staff((f"oracle/{unit.id}/live.py: {error}.",))
+    tests = report.student_tests.tests if report.student_tests is not None else ()
+    statuses = {each.id: each.status for each in report.mutation.mutants} if report.mutation is not None else {}
+    bad = [f"staff suite: {test.id} rejects correct code." for test in tests if test.valid is False]
+    bad += [f"staff suite: {each.message}" for each in report.reasons if report.verdict is not Verdict.PASS]
+    bad += [f"staff suite: {mid} ends as {status.value}." for mid, status in statuses.items() if status not in CAUGHT]
+    return Staff(tuple(bad), {mid: status.value for mid, status in statuses.items()})

@@ -30,19 +30,20 @@ def read(file: str, data: bytes, unit: str) -> tuple[Row, ...]:
     """The rows of `unit`, in order. Raises LoadError.
 
     Passed over: blank lines, lines that begin with #, and generated mutants that nobody has read (signed_off is no).
+    White space around cells counts for nothing, nor do tabs at the end of a line; `private` may be left empty so.
     """
     header: list[str] = []
     rows: dict[str, Row] = {}
     for number, line in enumerate(text_of(file, data).split("\n"), start=1):
-        if not line.strip() or line.startswith("#"):
+        cells = [cell.strip() for cell in line.rstrip().split("\t")]
+        if not any(cells) or line.lstrip().startswith("#"):
             continue
-        cells = [cell.strip() for cell in line.split("\t")]
         if not header:
             header = _header(file, number, cells)
             continue
         if len(cells) > len(header):
             raise LoadError(file, number, f"has {len(cells)} columns; the header names {len(header)}")
-        values = dict(zip(header, cells, strict=False))
+        values = {"private": "", **dict(zip(header, cells, strict=False))}
         missing = [name for name in COLUMNS if name not in values]
         if missing:
             raise LoadError(file, number, f"has no {', '.join(missing)}; columns are separated by tabs")

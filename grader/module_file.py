@@ -4,7 +4,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from grader import wording
 from grader.course_file import settings_of
@@ -37,6 +37,14 @@ def _tuple(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _dep(value: Any) -> Any:
+    return {"id": value} if isinstance(value, str) else value
+
+
+def _rung(value: Any) -> Any:
+    return f"R{value}" if isinstance(value, int) else value
+
+
 UnitId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
 Path = Annotated[str, AfterValidator(relative)]
 UnitPath = Annotated[str, AfterValidator(_unit_path)]
@@ -61,7 +69,7 @@ class Fixtures(_Table):
 
 
 class LearnerTests(_Table):
-    rung: str = ""
+    rung: Annotated[str, BeforeValidator(_rung)] = ""
     path: Path
     threshold: Share
     required_mutants: list[Text] = []
@@ -98,7 +106,7 @@ class ModuleFile(_Table):
     title: Text
     contract: Annotated[list[Path], Field(min_length=1)]
     units: Annotated[list[UnitPath], Field(min_length=1)]
-    deps: list[Dep] = []
+    deps: list[Annotated[Dep, BeforeValidator(_dep)]] = []
     forbidden: list[Text] = []
     build: list[Text] = []
     tests: Tests
@@ -149,7 +157,9 @@ def only_listed(file: str, data: bytes) -> Listed | None:
     if not outline.offered:
         return Listed(outline.id, outline.title, wording.NOT_OFFERED)
     for path in outline.units:
-        if language := LANGUAGES.get(PurePosixPath(path).suffix):
+        suffix = PurePosixPath(path).suffix
+        if suffix not in ("", ".py"):
+            language = LANGUAGES.get(suffix.lower(), f"{suffix} files")
             return Listed(outline.id, outline.title, wording.other_language(language, path))
     return None
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.source import BOM
+
 
 class PatchError(Exception):
     """The patch is malformed or does not apply; `line` is the line of the patch at fault."""
@@ -56,7 +58,7 @@ def apply(patch: bytes, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _lf(data: bytes) -> bytes:
-    return data.replace(b"\r\n", b"\n")
+    return data.removeprefix(BOM).replace(b"\r\n", b"\n")
 
 
 def _parse(patch: bytes) -> Iterator[tuple[str, int, list[_Hunk]]]:

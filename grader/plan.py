@@ -75,7 +75,8 @@ def unsettled(unit: Unit, submission: Submission) -> frozenset[str]:
     found = {file.module for file in deps.sent_files(unit, submission)}
     if found:
         for name, source in unit.companions.items():  # in dependency order
-            if not found.isdisjoint(imported(name, ast.parse(source))):
+            is_package = any(other.startswith(f"{name}.") for other in unit.companions)
+            if not found.isdisjoint(imported(name, ast.parse(source), is_package=is_package)):
                 found.add(name)
     return frozenset(found)
 

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
-from grader import plan
+from grader import plan, verdicts
+from grader.candidates import code_of
 from grader.digest import digest_of
 from grader.plan import SUITE_ROOT, Variant
 from grader.renderings import SALTS, rendered
+from grader.report import Outcome
 from grader.unit import Unit
 from sandbox.records import File, ItemOutcome, Limits, Module, Run, RunResult, Session, Suite
 
@@ -145,8 +147,12 @@ def problems(unit: Unit, proofs: Sequence[Proof], *, with_oracle: bool) -> list[
             found.append(f"{variant.id}: nothing in it can be written another way.")
         if with_oracle and not re.search(r"answers [0-9a-f]{64}\b", proof.behaviour.answers):
             found.append(f"{variant.id}: the oracle got no answers: {proof.behaviour.answers or 'it was not run'}.")
+        if proof.behaviour.ending != "complete":
+            found.append(f"{variant.id}: the course tests do not come to their end: {proof.behaviour.ending}.")
+            continue
         if variant.kind != "mutant" and not proof.behaviour.passed:
-            found.append(f"{variant.id}: correct code, but course tests fail: {_list(sorted(failing))}.")
+            others = {_name_of(item) for item, it in proof.behaviour.outcomes.items() if it is not ItemOutcome.PASSED}
+            found.append(f"{variant.id}: correct code, but course tests fail: {_list(sorted(failing or others))}.")
         if variant.kind == "mutant" and not failing:
             found.append(f"{variant.id}: no course test catches this mutant.")
         claimed = {name for name, mutants in catches.items() if variant.id in mutants}
@@ -154,7 +160,31 @@ def problems(unit: Unit, proofs: Sequence[Proof], *, with_oracle: bool) -> list[
             found.append(
                 f"{variant.id}: CATCHES names it at {_list(sorted(claimed))}; it fails {_list(sorted(failing))}."
             )
+    return found + _twins([proof.variant for proof in proofs])
+
+
+def _twins(variants: Sequence[Variant]) -> list[str]:
+    """Variants that are another one again, but for names of local variables and layout: no test can tell them apart."""
+    known: dict[tuple[object, ...], str] = {}
+    found = []
+    for variant in variants:
+        first = known.setdefault(code_of(variant.files), variant.id)
+        if first != variant.id:
+            found.append(f"{variant.id}: is the same as {first}.")
     return found
+
+
+def slow_tests(unit: Unit, session: Session) -> list[str]:
+    """Course tests that do not pass on the reference alone and within their time, as they are run for students."""
+    modules = plan.as_written(unit, plan.reference(unit))
+    runs = [plan.course_run(f"b{number}", unit, modules, test) for number, test in enumerate(unit.course_tests)]
+    results = {test.name: [result] for test, result in zip(unit.course_tests, session.run(runs), strict=True)}
+    return [
+        f"{part.id}: run by itself on the reference, within timeout_s = {unit.test_seconds:g}, it ends as "
+        f"{part.outcome.value}{f' ({part.message})' if part.message else ''}."
+        for part in verdicts.course_tests(unit.course_tests, results).tests
+        if part.outcome is not Outcome.PASSED
+    ]
 
 
 def _list(items: Sequence[object]) -> str:

@@ -130,10 +130,10 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         waiting.extend(reversed(inner))
 
 
-def imported(module: str, tree: ast.Module) -> Iterator[str]:
+def imported(module: str, tree: ast.Module, *, is_package: bool = False) -> Iterator[str]:
     """What a module may import, anywhere in its source and in order, by dotted name: modules, and whatever is taken
     from them, which may be modules too."""
-    package = module.split(".")[:-1]
+    package = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -9,16 +9,17 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from grader import course_tests, freedoms, hints, interface, manifest, module_file, names, patches, quiz
+from grader import course_tests, freedoms, hints, interface, library, manifest, module_file, names, patches, quiz
 from grader.course_file import line_of, text_of, tree_of
 from grader.digest import digest_of
 from grader.driver import driver_of
 from grader.errors import LoadError
+from grader.library import module_of, top
 from grader.module_file import ModuleFile
 from grader.quiz import Quiz
-from grader.source import Unparsed, imported, parse
+from grader.source import Unparsed, parse
 from grader.unit import (
     Contract,
     Course,
@@ -97,14 +98,18 @@ class _Tree:
         return self._read(self.root / path, path, wanted_by, line)
 
     def reference(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
-        """The source of "python/tinyllm/…"."""
-        own = self.root / "ref" / path
-        beside = self.root.parent / path.removeprefix("python/")
-        return self._read(own if own.is_file() else beside, path, wanted_by, line)
+        """The source of "python/tinyllm/…", without what marks solutions in it."""
+        own, beside = self._places(path)
+        data = self._read(own if own.is_file() else beside, path, wanted_by, line)
+        return library.without_marks(text_of(path, data)).encode()
 
-    def has_reference(self, module: str) -> bool:
-        path = _path_of(module)
-        return (self.root / "ref" / path).is_file() or (self.root.parent / path.removeprefix("python/")).is_file()
+    def path_of(self, module: str) -> str:
+        """The path of a module's reference, "" if there is none."""
+        paths = library.paths_of(module)
+        return next((path for path in paths if any(place.is_file() for place in self._places(path))), "")
+
+    def _places(self, path: str) -> tuple[Path, Path]:
+        return self.root / "ref" / path, self.root.parent / path.removeprefix("python/")
 
     def _read(self, file: Path, path: str, wanted_by: str, line: int) -> bytes:
         try:
@@ -135,7 +140,9 @@ class _Tree:
             if not (self.root / CONTRACTS).is_dir():
                 raise LoadError(CONTRACTS, 0, "is not a folder")
             stubs = {path: data for path, data in self.folder(CONTRACTS).items() if path.endswith(".pyi")}
-            self._contracts = {_module_of(path): _contract(path, data) for path, data in stubs.items()}
+            read = (_contract(path, data) for path, data in stubs.items())
+            # That something is a package is no contract for it.
+            self._contracts = {each.module: each for each in read if each.names or self.path_of(each.module)}
         return self._contracts
 
 
@@ -144,18 +151,9 @@ def _inside(path: str) -> str:
     return path.removeprefix("course/")
 
 
-def _module_of(path: str) -> str:
-    """ "tinyllm.xfmr.mha" for "python/tinyllm/xfmr/mha.py" and "tinyllm/xfmr/mha.pyi"."""
-    return path.removeprefix("python/").removesuffix(".pyi").removesuffix(".py").replace("/", ".")
-
-
-def _path_of(module: str) -> str:
-    return f"python/{module.replace('.', '/')}.py"
-
-
 def _contract(path: str, data: bytes) -> Contract:
-    tree = tree_of(f"{CONTRACTS}/{path}", data)
-    return Contract(_module_of(path), interface.names(interface.read(tree)), data.decode("utf-8"))
+    file = f"{CONTRACTS}/{path}"
+    return Contract(module_of(path), interface.names(interface.read(tree_of(file, data))), text_of(file, data))
 
 
 # -- one unit --------------------------------------------------------------------------------------------------------
@@ -169,7 +167,7 @@ def _load(tree: _Tree, file: str) -> Unit:
     def at(*path: str) -> int:
         return line_of(text, path)
 
-    files = tuple(UnitFile(path, _module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
+    files = tuple(UnitFile(path, module_of(path), tree.reference(path, file, at("units"))) for path in settings.units)
     for one in files:
         tree_of(one.path, one.reference)
     contracts = _of_packages(tree.contracts(), files)
@@ -190,7 +188,7 @@ def _load(tree: _Tree, file: str) -> Unit:
         contract=own,
         forbidden=tuple(settings.forbidden),
         contracts=contracts,
-        companions=_companions(tree, [one.module for one in files], contracts),
+        companions=_companions(tree, files, contracts),
         course_tests=tests,
         test_files=laid,
         fixtures=_fixtures(tree, settings, file, at("fixtures", "files")),
@@ -220,12 +218,8 @@ def _load(tree: _Tree, file: str) -> Unit:
 
 def _of_packages(contracts: Mapping[str, Contract], files: Sequence[UnitFile]) -> dict[str, Contract]:
     """The contracts of the packages that the unit's files belong to: the others are no part of what it builds on."""
-    tops = {_top(one.module) for one in files}
-    return {module: contract for module, contract in contracts.items() if _top(module) in tops}
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
+    tops = {top(one.module) for one in files}
+    return {module: contract for module, contract in contracts.items() if top(module) in tops}
 
 
 def _own_contracts(
@@ -240,7 +234,7 @@ def _own_contracts(
     own: dict[str, Contract] = {}
     for path in settings.contract:
         inside = _inside(path)
-        module = _module_of(inside.removeprefix(f"{CONTRACTS}/"))
+        module = module_of(inside.removeprefix(f"{CONTRACTS}/"))
         if not inside.startswith(f"{CONTRACTS}/") or not inside.endswith(".pyi"):
             raise LoadError(file, line, f"contract: {path} does not lie in course/{CONTRACTS}/ or is no .pyi")
         if module not in contracts:
@@ -254,6 +248,14 @@ def _own_contracts(
     return own
 
 
+def _companions(tree: _Tree, files: Sequence[UnitFile], contracts: Mapping[str, Contract]) -> dict[str, bytes]:
+    def read(path: str) -> tuple[bytes, ast.Module]:
+        source = tree.reference(path)
+        return source, tree_of(path, source)
+
+    return library.companions([one.module for one in files], list(contracts), tree.path_of, read)
+
+
 def _tests(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[tuple[CourseTest, ...], tuple[File, ...]]:
     """The unit's course tests, and all files as laid for a run: suite/test_….py and lib/_lib/…."""
     folder = _inside(settings.tests.dir)
@@ -263,9 +265,12 @@ def _tests(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[tup
     if not tests:
         raise LoadError(file, line, f"tests.dir: there is no test in {settings.tests.dir}")
     laid = [File(f"{SUITE}/{path}", data) for path, data in found.items()]
-    beside = f"{folder.rpartition('/')[0]}/{HELPERS}".lstrip("/")
-    if (tree.root / beside).is_dir():
-        laid.extend(File(f"{LIB}/{HELPERS}/{path}", data) for path, data in tree.folder(beside).items())
+    for above in PurePosixPath(folder).parents:  # the nearest there are
+        if (tree.root / above / HELPERS).is_dir():
+            laid.extend(
+                File(f"{LIB}/{HELPERS}/{path}", data) for path, data in tree.folder(f"{above}/{HELPERS}").items()
+            )
+            break
     return tests, tuple(laid)
 
 
@@ -397,7 +402,7 @@ def _wheats(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Wheat, .
             raise LoadError(f"{folder}/{path}", 0, "does not stand for one of the unit's files")
         if target in grouped.setdefault(wheat, {}):
             raise LoadError(f"{folder}/{path}", 0, f"the wheat {wheat} is there twice")
-        grouped[wheat][target] = data
+        grouped[wheat][target] = text_of(f"{folder}/{path}", data).encode()
     for wheat, changed in grouped.items():
         _check_variant(f"{folder}/{wheat}", changed, references, "the wheat")
     return tuple(Wheat(wheat, {**references, **changed}) for wheat, changed in sorted(grouped.items()))
@@ -412,56 +417,6 @@ def _wheat_target(path: str, references: Mapping[str, bytes]) -> str:
     """The unit's file a path stands for: the path itself, or any end of it ("mha.py")."""
     matching = [file for file in references if file == path or file.endswith(f"/{path}")]
     return matching[0] if len(matching) == 1 else ""
-
-
-# -- companions ------------------------------------------------------------------------------------------------------
-
-
-def _companions(tree: _Tree, own: Sequence[str], contracts: Mapping[str, Contract]) -> dict[str, bytes]:
-    """Reference sources of modules with a contract and of what they import, those a module needs before itself.
-
-    Left out are the unit's own modules and every module that imports one of them, at whatever distance.
-    """
-    sources: dict[str, bytes] = {}
-    imports: dict[str, tuple[str, ...]] = {}
-    waiting = [*sorted(contracts), *own]
-    while waiting:
-        module = waiting.pop()
-        if module in sources:
-            continue
-        path = _path_of(module)
-        sources[module] = tree.reference(path)
-        imports[module] = tuple(_imported(tree, module, tree_of(path, sources[module])))
-        waiting.extend(imports[module])
-    dependent = set(own)
-    while more := {module for module in imports if module not in dependent and dependent & set(imports[module])}:
-        dependent |= more
-    return {module: sources[module] for module in _ordered(imports) if module not in dependent}
-
-
-def _imported(tree: _Tree, module: str, parsed: ast.Module) -> Iterator[str]:
-    """Modules of the reference library that a module imports, in order."""
-    for name in imported(module, parsed):
-        if _top(name) == _top(module) and name != module and tree.has_reference(name):
-            yield name
-
-
-def _ordered(imports: Mapping[str, Sequence[str]]) -> list[str]:
-    """Modules, each after those it imports; iterative, and indifferent to cycles."""
-    done: dict[str, None] = {}
-    for start in sorted(imports):
-        stack = [(start, iter(imports[start]))]
-        open_modules = {start}
-        while stack:
-            module, rest = stack[-1]
-            following = next((name for name in rest if name not in done and name not in open_modules), None)
-            if following is None:
-                done[module] = None
-                stack.pop()
-            else:
-                open_modules.add(following)
-                stack.append((following, iter(imports[following])))
-    return list(done)
 
 
 # -- digests ---------------------------------------------------------------------------------------------------------

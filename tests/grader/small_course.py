@@ -105,6 +105,8 @@ PATCH = """\
 
 """
 
+SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
+
 FILES = {
     "course/modules/Z1.toml": MODULE,
     "course/contracts/py/tinyllm/demo/double.pyi": STUB,
@@ -114,6 +116,8 @@ FILES = {
     "course/tests/Z1/__pycache__/test_double.cpython-311.pyc": "",
     "course/tests/_lib/close.py": "TOLERANCE = 1e-6\n",
     "course/fixtures/Z1/data.json": "{}",
+    "course/oracle/Z1/data.py": "import pathlib\nimport sys\n\npathlib.Path(sys.argv[1]).write_text('{}')\n",
+    "course/ref/learner-tests/Z1/python/tests/z1-double/test_double.py": SUITE,
     "course/mutants/Z1/manifest.tsv": "mid\tunit\ttier\toperator\tline\trequired\tpublic\tprivate\tnew\n"
     "# a comment\n\ns01\tZ1\tsemantic\tscale\t12\ttrue\tTest other numbers.\tsquares\tx\n"
     "s09\tZ2\tsemantic\tscale\t1\tmaybe\tof another unit\t\n",
