@@ -25,7 +25,7 @@ from grader.mutation import CAUGHT
 from grader.oracle import OracleProcesses
 from grader.proof import Proof
 from grader.renderings import SALTS
-from grader.report import Verdict
+from grader.report import StudentTestPart, Verdict
 from grader.submission import Upload
 from grader.unit import Unit
 from grader.units import DEFAULT_COURSE, load_course
@@ -150,9 +150,11 @@ def table(proofs: Sequence[Proof], staff: Mapping[str, str]) -> str:
 def graded_staff(unit: Unit, root: Path, sandbox: Sandbox) -> Staff:
     """Grade the staff suite with the reference, as a student's: it accepts correct code, keeps its time, and kills
     every mutant."""
-    suite = root / "ref" / "learner-tests" / unit.id / unit.tests_path
-    if not suite.is_dir():
-        return Staff((f"staff suite: there is none in {suite.relative_to(root)}.",))
+    own = f"ref/learner-tests/{unit.id}"
+    places = (f"{own}/{unit.tests_path}", own, f"ref/{unit.tests_path}")
+    suite = next((root / place for place in places if (root / place).is_dir()), None)
+    if suite is None:
+        return Staff((f"staff suite: there is none in {places[0]}.",))
     files = {file.stem: Upload(f"{file.stem}.py", file.reference) for file in unit.files}
     try:
         submission = take_in(unit, files, local.read_paths([suite]))
@@ -166,7 +168,16 @@ def graded_staff(unit: Unit, root: Path, sandbox: Sandbox) -> Staff:
         return Staff((f"oracle/{unit.id}/live.py: {error}.",))
     tests = report.student_tests.tests if report.student_tests is not None else ()
     statuses = {each.id: each.status for each in report.mutation.mutants} if report.mutation is not None else {}
-    bad = [f"staff suite: {test.id} rejects correct code." for test in tests if test.valid is False]
-    bad += [f"staff suite: {each.message}" for each in report.reasons if report.verdict is not Verdict.PASS]
+    bad = [f"staff suite: {test.id} rejects correct code{_said_by(test)}." for test in tests if test.valid is False]
+    for reason in report.reasons if report.verdict is not Verdict.PASS else ():
+        if reason.code == "oracle_disagrees":
+            bad.append(f"oracle/{unit.id}/live.py: it contradicts the reference. {reason.message}")
+        elif reason.code != "course_tests":  # that is said of every test apart
+            bad.append(f"staff suite: {reason.message}")
     bad += [f"staff suite: {mid} ends as {status.value}." for mid, status in statuses.items() if status not in CAUGHT]
     return Staff(tuple(bad), {mid: status.value for mid, status in statuses.items()})
+
+
+def _said_by(test: StudentTestPart) -> str:
+    told = test.cause.message if test.cause is not None else test.rejection
+    return f": {' '.join(told.split()).rstrip('.')}" if told else ""

@@ -66,7 +66,7 @@ def _run(script: Path, words: list[str], root: Path, tree: Path) -> str:
     except subprocess.TimeoutExpired:
         return f"does not end within {SECONDS:g} s"
     said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return f"ends with status {done.returncode}: {said}" if done.returncode else ""
+    return f"ends with status {done.returncode}{f': {said}' if said else ''}" if done.returncode else ""
 
 
 def _problem(path: str, kept: bytes, tree: Path, failed: Mapping[str, str]) -> str:

@@ -20,7 +20,11 @@ from tests.samples.loading import FIRST, load, names
 
 COURSE = Path(__file__).resolve().parent.parent / "course"
 ABOUT = About(id="sample", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
-HONEST = ("correct_", "pitfall_", "renamed_parameter", "missing_method", "suite_outputs_only", "suite_shapes_only")
+HONEST = (
+    *("correct_", "pitfall_", "float32_only", "renamed_parameter", "missing_method", "raises_in_init", "import_error"),
+    *("suite_outputs_only", "suite_shapes_only", "suite_gradients_only", "suite_parametrised", "suite_hypothesis"),
+    *("suite_fixtures", "suite_unittest", "suite_monkeypatch", "suite_over_strict", "suite_other_module"),
+)
 ON_EVERY_CHANGE = ("pitfall_keys_from_queries",)
 
 

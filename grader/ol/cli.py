@@ -71,7 +71,8 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
             continue
         here.check_inside(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(stubs.stub(unit.contract[file.module].source, f"{unit.id}: {unit.title}"), encoding="utf-8")
+        title = stubs.titled(unit.id, unit.title)
+        path.write_text(stubs.stub(unit.contract[file.module].source, title), encoding="utf-8")
         laid.append(file.path)
     here.check_inside(here.tests(unit))
     here.tests(unit).mkdir(parents=True, exist_ok=True)
@@ -114,10 +115,11 @@ def tests(
     if only_list or not started:
         _list(screen, unit, wanted)
         if not started and not only_list:
-            raise NotStarted(f"There is nothing to run them on yet. Begin with: ol start {unit.id}")
+            screen.note(f"There is nothing to run them on yet. Begin with: ol start {unit.id}")
+            raise NotStarted("")
         return
     submission = places.submission(here, unit, with_tests=False)
-    _check_deps(unit, submission, ref_deps)
+    _check_deps(here, unit, submission, ref_deps)
     _keep_to_contract(screen, unit, submission)
     found = trials.course_tests(unit, submission, wanted, screen.course_test, stop_at_first_failure=stop)
     passed = sum(part.outcome is Outcome.PASSED for part in found)
@@ -133,11 +135,11 @@ def check(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.NONE, a
     screen, here = Screen(as_json=as_json), _here(course)
     unit = here.unit(unit_id)
     submission = places.submission(here, unit)
-    _check_deps(unit, submission, ref_deps)
+    _check_deps(here, unit, submission, ref_deps)
     _keep_to_contract(screen, unit, submission)
     report = _graded_here(screen, unit, submission)
     screen.report(report)
-    _end(report.verdict.value, report.next_step if as_json else "")
+    _end(screen, report.verdict.value)
 
 
 @app.command()
@@ -156,7 +158,7 @@ def mutate(
     if (where or (Where.SERVER if logged_in else Where.LOCAL)) is Where.SERVER:
         _hand_in(screen, here, unit, submission, ref_deps)
         return
-    _check_deps(unit, submission, ref_deps)
+    _check_deps(here, unit, submission, ref_deps)
     kept = _kept(here, unit, submission)
     report = _known(kept)
     if report is not None:
@@ -165,7 +167,7 @@ def mutate(
         report = _graded_here(screen, unit, submission)
         _keep(kept, report)
     screen.report(report)
-    _end("pass" if report.mutation is not None and report.mutation.passed else "fail")
+    _end(screen, "pass" if report.mutation is not None and report.mutation.passed else "fail")
 
 
 @app.command()
@@ -297,11 +299,14 @@ def login(
     ] = "",
     course_id: Annotated[str, typer.Option("--course-id", help="The course offering you hand in to.")] = "",
     forget: Annotated[bool, typer.Option("--forget", help="Log out of this machine.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Keep the service's address and your token, readable by you alone. The token is asked for, or read from a pipe."""
-    screen = Screen(as_json=False)
+    screen = Screen(as_json=as_json)
     if forget:
-        screen.say("Forgotten." if accounts.forget() else "You were not logged in.")
+        forgotten = accounts.forget()
+        screen.say("Forgotten." if forgotten else "You were not logged in.")
+        screen.tell({"forgotten": forgotten})
         return
     address = urlsplit(server)
     if address.scheme not in ("http", "https") or not address.hostname:
@@ -316,7 +321,9 @@ def login(
         units = service.ask(client, "GET", "/v1/units").json()["units"]
         for unit in units[:1]:  # what is asked of a unit tells a token that counts from one that does not
             service.ask(client, "GET", service.linked(client, unit["links"]["self"]))
-    screen.say(f"Logged in to {server}; kept in {accounts.save(found)}.", "green")
+    kept = accounts.save(found)
+    screen.say(f"Logged in to {server}; kept in {kept}.", "green")
+    screen.tell({"server": server, "course": course_id, "kept": str(kept)})
 
 
 def _here(tree: Path | None) -> Places:
@@ -347,12 +354,13 @@ def _list(screen: Screen, unit: Unit, wanted: Sequence[CourseTest]) -> None:
     )
 
 
-def _check_deps(unit: Unit, submission: Submission, ref_deps: str) -> None:
+def _check_deps(here: Places, unit: Unit, submission: Submission, ref_deps: str) -> None:
     try:
         allowed = deps.ref_deps(ref_deps)
     except ValueError as error:
         raise Usage("--ref-deps is all, or the ids of units with commas between, such as L5.1,L0.4.") from error
-    if lacking := deps.missing(unit, submission, allowed):
+    passed = [dep.id for dep in unit.deps if _passed_here(here, dep.id)]
+    if lacking := deps.missing(unit, submission, allowed, passed):
         raise Blocked(f"needs {lacking[-1].id}: build it, or pass --ref-deps")
 
 
@@ -361,8 +369,9 @@ def _keep_to_contract(screen: Screen, unit: Unit, submission: Submission) -> Non
     for problem in problems:
         screen.say(f"{problem.file}:{problem.line}: {problem.message}", "red")
     if problems:
+        screen.note("Keep to the contract first: every name and parameter as it says.")
         screen.tell({"unit": unit.id, "contract": [vars(problem) for problem in problems]})
-        raise Drift("Keep to the contract first: every name and parameter as it says.")
+        raise Drift("")
 
 
 def _graded_here(screen: Screen, unit: Unit, submission: Submission) -> Report:
@@ -425,15 +434,16 @@ def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, r
     if standing["attempts_left"] is not None:
         screen.say(f"Attempts left: {standing['attempts_left']}")
     screen.tell(told)
-    _end(told["verdict"])
+    _end(screen, told["verdict"])
 
 
-def _end(verdict: str, message: str = "") -> None:
-    """Leave with the status of a verdict."""
+def _end(screen: Screen, verdict: str) -> None:
+    """Leave with the status of the verdict of a report that was printed."""
     if verdict == Verdict.GRADER_ERROR.value:
-        raise Ours("The failure is ours: no attempt was used. Try again later.")
+        screen.note("The failure is ours: no attempt was used. Try again later.")
+        raise Ours("")
     if verdict == Verdict.REJECTED.value:
-        raise Refused(message)
+        raise Refused("")
     if verdict != Verdict.PASS.value:
         raise Failed("")
 
@@ -442,32 +452,40 @@ def _standing(here: Places, unit: Unit) -> dict[str, Any]:
     started = [file for file in unit.files if here.file(file).is_file()]
     tests = len(list(here.tests(unit).rglob("test_*.py"))) if here.tests(unit).is_dir() else 0
     code = "started" if len(started) == len(unit.files) else "begun" if started else "not started"
-    passed = any(
-        json.loads(kept.read_text(encoding="utf-8")).get("verdict") == "pass"
-        for kept in sorted((here.root / ".ol").glob(f"{unit.id}-*.json"))
-    )
-    return {"unit": unit.id, "title": unit.title, "code": "passed here" if passed else code, "tests": tests}
+    code = "passed here" if _passed_here(here, unit.id) else code
+    return {"unit": unit.id, "title": unit.title, "code": code, "tests": tests}
+
+
+def _passed_here(here: Places, unit_id: str) -> bool:
+    """Whether a grade that is kept here says so of any files of the unit."""
+    kept = sorted((here.root / ".ol").glob(f"{unit_id}-*.json"))
+    return any(json.loads(each.read_text(encoding="utf-8")).get("verdict") == "pass" for each in kept)
 
 
 def run(words: Sequence[str]) -> int:
     """Run one command line; its exit status."""
     words = ["--ref-deps=all" if word == "--ref-deps" else word for word in words]
-    err = Screen(as_json=False)
+    screen = Screen(as_json="--json" in words)
     try:
         app(args=list(words), standalone_mode=True)
     except Stop as stop:
-        if str(stop):
-            err.note(str(stop))
-        return stop.status
+        return _told(screen, str(stop), stop.status)
     except Rejected as refusal:
-        err.note(f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message)
-        return Refused.status
+        message = f"{refusal.path}: {refusal.message}" if refusal.path else refusal.message
+        return _told(screen, message, Refused.status)
     except SandboxError as error:
-        err.note(f"The failure is not yours: {error}")
-        return Ours.status
+        return _told(screen, f"The failure is not yours: {error}", Ours.status)
     except SystemExit as left:  # as typer ends: by itself 0, by words it does not know 2
         return left.code if isinstance(left.code, int) else 0
     return 0
+
+
+def _told(screen: Screen, message: str, status: int) -> int:
+    """Say why a command ended without an answer, and to programs in its place."""
+    if message:
+        screen.note(message)
+        screen.tell({"error": message, "exit_status": status})
+    return status
 
 
 def main() -> None:

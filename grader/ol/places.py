@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader import local
 from grader.intake import take_in
+from grader.ol import stubs
 from grader.ol.stops import NotStarted, Usage
 from grader.submission import Submission, Upload
 from grader.unit import Course, Unit, UnitFile
@@ -75,9 +76,18 @@ def built(places: Places, unit: Unit) -> dict[str, Upload]:
             raise NotStarted(f"There is no {file.path} yet. Begin with: ol start {unit.id}")
         uploads[file.stem] = Upload(f"{file.stem}.py", places.file(file).read_bytes())
     for stem, file in unit.dep_stems.items():
-        if places.file(file).is_file():
+        if places.file(file).is_file() and not _only_begun(places.file(file), file, unit):
             uploads[stem] = Upload(f"{stem}.py", places.file(file).read_bytes())
     return uploads
+
+
+def _only_begun(path: Path, file: UnitFile, unit: Unit) -> bool:
+    """Whether a file of a unit that this one builds on is still as `ol start` laid it."""
+    contract = unit.contracts.get(file.module)
+    titled = [stubs.titled(dep.id, dep.title) for dep in unit.deps if file in dep.files]
+    return contract is not None and path.read_text("utf-8", "replace") in (
+        stubs.stub(contract.source, title) for title in titled
+    )
 
 
 def submission(places: Places, unit: Unit, *, with_tests: bool = True) -> Submission:

@@ -43,7 +43,7 @@ class Screen:
         self.err.print(Text(line))
 
     def tell(self, value: dict[str, Any]) -> None:
-        """The answer for programs; nothing where people read."""
+        """The answer for programs, one a command; nothing where people read."""
         if self.as_json:
             print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 

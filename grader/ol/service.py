@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from grader.ol.account import Account
-from grader.ol.stops import Ours, Refused, Usage
+from grader.ol.stops import Blocked, Ours, Refused, Usage
 from grader.submission import Upload
 from grader.unit import Unit
 
@@ -28,19 +28,19 @@ def opened(account: Account) -> Iterator[httpx.Client]:
 
 
 def ask(client: httpx.Client, method: str, path: str, **options: Any) -> httpx.Response:
-    """The answer if it is no error. Raises Usage, Refused or Ours with the service's own words."""
+    """The answer if it is no error. Raises Usage, Blocked, Refused or Ours with the service's own words."""
     try:
         answer = client.request(method, path, **options)
     except httpx.TransportError as error:
         raise Ours(f"{client.base_url} does not answer ({error}). Nothing was lost: try again later.") from error
     if answer.status_code < 400:
         return answer
-    said = _said(answer)
+    said, code = _said(answer)
     if answer.status_code >= 500:
         raise Ours(said)
     if answer.status_code in (401, 403):
         raise Usage(f"{said} Log in with: ol login")
-    raise Refused(said)
+    raise Blocked(said) if code == "needs_dep" else Refused(said)
 
 
 def linked(client: httpx.Client, path: str) -> str:
@@ -50,13 +50,14 @@ def linked(client: httpx.Client, path: str) -> str:
     return str(client.base_url.join(path))
 
 
-def _said(answer: httpx.Response) -> str:
+def _said(answer: httpx.Response) -> tuple[str, str]:
+    """What a problem says, and its code."""
     try:
         problem = answer.json()
         text, path = str(problem["detail"]), problem.get("path")
-        return f"{path}: {text}" if path else text
+        return (f"{path}: {text}" if path else text), str(problem.get("code", ""))
     except (ValueError, KeyError, TypeError):
-        return f"The service answered {answer.status_code} {answer.reason_phrase}."
+        return f"The service answered {answer.status_code} {answer.reason_phrase}.", ""
 
 
 def post(

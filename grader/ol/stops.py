@@ -2,7 +2,7 @@
 
 
 class Stop(Exception):
-    """Ends a command with a message for its user."""
+    """Ends a command with a message for its user; without one if all has been said already."""
 
     status = 1
 

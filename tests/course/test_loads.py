@@ -1,5 +1,6 @@
 """The grader takes the course tree as it stands, and finds nothing wrong with what the course calls right."""
 
+from grader import wording
 from grader.contract import check
 from grader.submission import Submission
 from grader.units import load_course
@@ -15,6 +16,12 @@ def test_the_course_loads_without_problems() -> None:
     assert len(unit.course_tests) == 14
     assert {mutant.id for mutant in unit.mutants} == {row["mid"] for row in variants.manifest()}
     assert {freedom.id for freedom in unit.freedoms} >= {"rounding", "private-names"}
+
+
+def test_what_the_chapters_name_and_the_course_does_not_offer_is_listed_so() -> None:
+    named = "L0.1 L0.2 L0.4 L5.4 L5.5 L6.1 L6.2 L7.5 M04.1 M06.3 2.2 2.4 2.5"
+    reasons = {each.id: each.reason for each in COURSE.listed}
+    assert {reasons.get(unit) for unit in named.split()} == {wording.NOT_OFFERED}
 
 
 def test_the_reference_and_every_wheat_keep_the_contract() -> None:

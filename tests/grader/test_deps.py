@@ -15,10 +15,9 @@ from grader.unit import Course, Unit
 from grader.units import load_course
 from sandbox.process import ProcessSandbox
 from tests.grader.simulated import ABOUT, codes
-from tests.grader.small_course import FILES, MODULE, REFERENCE, write_course
+from tests.grader.small_course import FILES, MODULE, REFERENCE, SUITE, write_course
 
 BASE = FILES["tinyllm/demo/base.py"]
-SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
 BASE_PATCH = """\
 --- a/python/tinyllm/demo/base.py
 +++ b/python/tinyllm/demo/base.py

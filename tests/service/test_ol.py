@@ -11,11 +11,10 @@ from grader.ol import account, service, stops
 from grader.ol.cli import run
 from grader.units import load_course
 from service.worker import FakeGrading
-from tests.grader.small_course import REFERENCE, write_course
+from tests.grader.small_course import REFERENCE, SUITE, write_course
+from tests.grader.test_deps import BASE_UNIT
 from tests.service import samples
 from tests.service.live import live
-
-SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
 
 
 @pytest.fixture
@@ -123,6 +122,17 @@ def test_a_refusal_has_the_services_own_words(served, monkeypatch, capsys):
     monkeypatch.setenv("OL_COURSE_ID", "spring")
     assert run(["submit", "Z1"]) == 6
     assert "spring" in capsys.readouterr().err
+    assert bench.queue.submitted == []
+
+
+def test_a_unit_to_be_built_first_blocks_at_the_service_as_it_does_at_home(make_bench, repository, monkeypatch, capsys):
+    write_course(repository.parent, dict(BASE_UNIT))
+    bench = make_bench(load_course(repository))
+    with live(bench.app, bench.settings) as running:
+        log_in(bench, running.url, monkeypatch)
+        for words in (["mutate", "Z1"], ["submit", "Z1", "--ref-deps=none"]):
+            assert run([*words, "--json"]) == 3
+            assert "Z0" in json.loads(capsys.readouterr().out)["error"]
     assert bench.queue.submitted == []
 
 

@@ -28,12 +28,12 @@ def test_doubles():
 class Served:
     """A running `autograder serve` and a client with its administrator's token."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, course: Path | None = None, sandbox: str = "process") -> None:
         self.port = free_port()
         self.data = folder / "data"
-        course = small_course.write_course(folder)
+        course = course or small_course.write_course(folder)
         self.command = [
-            *(sys.executable, "-m", "service.cli", "serve", "--sandbox", "process"),
+            *(sys.executable, "-m", "service.cli", "serve", "--sandbox", sandbox),
             *("--port", str(self.port), "--data", str(self.data), "--course", str(course), *words),
         ]
         self.log = folder / "log"

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from grader.ol.cli import run
-from tests.grader.small_course import FILES, MODULE, REFERENCE, write_course
+from tests.grader.small_course import FILES, MODULE, REFERENCE, SUITE, write_course
 from tests.grader.test_deps import BASE_UNIT
 
 PASS, FAIL, USAGE, BLOCKED, DRIFT, OURS, REJECTED, NOT_STARTED = range(8)
-SUITE = "from tinyllm.demo.double import Double\n\n\ndef test_doubles():\n    assert Double()(3) == 6\n"
 
 
 @pytest.fixture
@@ -89,7 +88,8 @@ def test_course_tests_are_chosen_by_name_and_kind_and_stop_where_that_is_wanted(
     work(repository, REFERENCE.replace("x * self.factor", "x * x"))
     assert run(["tests", "Z1", *options, "--json"]) == status
     text = said(capsys)
-    assert ([test["id"] for test in json.loads(text)["tests"]] if text else None) == run_tests
+    told = json.loads(text)
+    assert ([test["id"] for test in told["tests"]] if "tests" in told else None) == run_tests
 
 
 def test_check_grades_code_and_tests(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,6 +152,69 @@ def test_a_unit_that_was_not_built_blocks_unless_the_reference_may_stand_in(
         assert run(["tests", "Z1", *words]) == PASS
     (repository / "python/tinyllm/demo/base.py").write_text(FILES["tinyllm/demo/base.py"])
     assert run(["tests", "Z1"]) == PASS
+
+
+def test_a_unit_that_is_only_begun_is_not_built_and_one_that_was_passed_is(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_course(repository, dict(BASE_UNIT))
+    work(repository, BASE_UNIT["tinyllm/demo/double.py"])
+    assert run(["start", "Z0"]) == PASS
+    assert run(["tests", "Z1"]) == BLOCKED
+    assert run(["tests", "Z1", "--ref-deps"]) == PASS
+    (repository / "python/tinyllm/demo/base.py").unlink()
+    (repository / ".ol").mkdir()
+    (repository / ".ol/Z0-0.json").write_text('{"verdict": "pass"}')
+    assert run(["tests", "Z1"]) == PASS
+
+
+EACH_COMMAND: dict[str, tuple[list[str], int, str]] = {
+    "a file for no unit": (["start", "Z9"], USAGE, "error"),
+    "a file for a unit": (["start", "Z0"], PASS, "laid"),
+    "tests without code": (["tests", "Z0"], NOT_STARTED, "tests"),
+    "tests that there are": (["tests", "Z1", "--list"], PASS, "tests"),
+    "tests of code that drifts": (["tests", "Z1", "--ref-deps"], DRIFT, "contract"),
+    "a check without code": (["check", "Z0"], NOT_STARTED, "error"),
+    "a check without what is needed": (["check", "Z1"], BLOCKED, "error"),
+    "a check of code that drifts": (["check", "Z1", "--ref-deps=Z0"], DRIFT, "contract"),
+    "a check with a list that has a hole": (["check", "Z1", "--ref-deps=,"], USAGE, "error"),
+    "a grade without what is needed": (["mutate", "Z1", "--where", "local"], BLOCKED, "error"),
+    "a grade by a service that is away": (["mutate", "Z1"], OURS, "error"),
+    "handing in without code": (["submit", "Z0"], NOT_STARTED, "error"),
+    "handing in to a service that is away": (["submit", "Z1"], OURS, "error"),
+    "a comparison without code": (["diff", "Z0"], NOT_STARTED, "error"),
+    "the standing, of a service that is away": (["status"], OURS, "error"),
+    "questions there are none of": (["quiz", "Z1"], USAGE, "error"),
+    "an address that is none": (["login", "grader.example"], USAGE, "error"),
+    "logging out": (["login", "--forget"], PASS, "forgotten"),
+}
+
+
+@pytest.mark.parametrize("what", EACH_COMMAND)
+def test_every_command_has_one_answer_for_programs_and_a_status(
+    what: str, repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, status, key = EACH_COMMAND[what]
+    write_course(repository, dict(BASE_UNIT))
+    work(repository, REFERENCE.replace("def halve", "def half"))
+    monkeypatch.setenv("OL_SERVER", "http://127.0.0.1:9")
+    monkeypatch.setenv("OL_TOKEN", "ag_x")
+    assert run([*words, "--json"]) == status
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    assert key in answer
+    if key == "error":
+        assert answer["exit_status"] == status
+        assert answer["error"] == told.err.strip()
+    assert run(words) == status
+    assert "{" not in capsys.readouterr().out
+
+
+def test_what_cannot_be_taken_in_is_said_to_programs_too(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work(repository)
+    (repository / "python/tests/z1-double/numpy.py").write_text("")
+    assert run(["check", "Z1", "--json"]) == REJECTED
+    assert json.loads(said(capsys))["exit_status"] == REJECTED
 
 
 def test_units_that_cannot_be_worked_on_say_why(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
