@@ -43,8 +43,8 @@ def propose(unit: Unit) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     for file in unit.files:
         text = file.reference.decode()
-        for number, mutation in enumerate(mutations(text)):
-            name = f"{mutation.operator.name}:{mutation.line}:{number}"
+        for mutation in mutations(text):
+            name = f"{mutation.operator.name}:{mutation.line}:{len(found)}"
             change = changed(text, mutation.text)
             found.append(
                 Candidate(name, mutation.operator, file.path, mutation.function, mutation.line, mutation.text, change)
