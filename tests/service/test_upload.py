@@ -3,9 +3,11 @@ from dataclasses import replace
 import pytest
 
 from grader.submission import Upload
+from grader.unit import Course, UnitFile
 from service import posted, tables
 from service.problems import Problem
 from service.upload import Form
+from service.worker import FakeGrading
 from tests.service import samples
 
 PATH = "/v1/units/L0.0/submissions"
@@ -210,3 +212,24 @@ def test_a_field_may_have_the_other_name_that_a_unit_gives_its_file():
     with pytest.raises(Problem) as refused:
         posted.taken_in(unit, Form(both, {}), "")
     assert refused.value.code == "repeated_field"
+
+
+def test_of_two_files_the_one_that_is_missing_is_named_and_both_are_stored(make_bench):
+    other = UnitFile("python/tinyllm/demo/thrice.py", "tinyllm.demo.thrice", b"def thrice(x): ...\n")
+    unit = replace(samples.unit(), files=(*samples.unit().files, other))
+    bench = make_bench(Course({unit.id: unit}, (), "0" * 64))
+    files = [("twice", ("twice.py", samples.SOURCE)), ("tests", ("test_a.py", samples.TESTS))]
+    answer = send(bench, files)
+    assert (answer.status_code, answer.json()["code"]) == (422, "missing_file")
+    assert "lacks the file field 'thrice'. " in answer.json()["detail"]
+    assert "-F twice=@twice.py -F thrice=@thrice.py" in answer.json()["curl"]
+    assert bench.rows(tables.submissions) == []
+    assert send(bench, [*files, ("thrice", ("thrice.py", other.reference))]).status_code == 202
+    seen = []
+
+    def grade(unit, submission, about, progress):
+        seen.append(submission)
+        return samples.report(about)
+
+    bench.graded(bench.worker(FakeGrading(grade)))
+    assert seen[0].files == {samples.PATH: samples.SOURCE, other.path: other.reference}
