@@ -1,7 +1,8 @@
 """Queries, keys and values of one or many heads go in; mixed values and the weights used come out.
 
-Shapes throughout: q [..., Tq, d], k [..., Tk, d], v [..., Tk, dv], weights p [..., Tq, Tk]; mask is bool, True = may
-attend, and broadcasts to p. `scale` defaults to 1 / sqrt(d).
+Shapes throughout: q [..., Tq, d], k [..., Tk, d], v [..., Tk, dv], weights p [..., Tq, Tk], with equal leading sizes;
+mask is bool, True = may attend, and broadcasts to p. `scale` defaults to 1 / sqrt(d). Results have the dtype of q, k
+and v, whatever kind of number the scale is. No argument is written into.
 """
 
 from typing import Any
@@ -17,7 +18,11 @@ def sdpa_forward(
     mask: NDArray[Any] | None = None,
     scale: float | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """softmax(q k^T scale) v and the weights, on arrays; a query that may attend to no key gets zeros."""
+    """softmax(q k^T scale) v and the weights, on arrays; a query that may attend to no key gets zeros.
+
+    Raises ValueError for shapes that disagree, a mask that is not bool or does not broadcast, and a scale that is not
+    finite and positive.
+    """
 
 def sdpa_backward(
     q: NDArray[Any],
@@ -41,7 +46,8 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """The same as one node of the graph: (output, weights before dropout, a constant).
 
-    With dropout_p above 0 draws rng.uniforms(p.size) in C order; with 0 draws nothing. Raises ValueError for shapes
+    With dropout_p above 0 draws rng.uniforms(p.size) in C order, keeps a weight where its draw is at least dropout_p,
+    and multiplies it by 1 / (1 - dropout_p); with 1 all are 0, with 0 nothing is drawn. Raises ValueError for shapes
     that disagree, a mask that is not bool or does not broadcast, a scale that is not finite and positive, dropout_p
     outside [0, 1], and dropout without an rng.
     """
