@@ -388,25 +388,24 @@ def test_gradients_reach_every_input_that_needs_one() -> None:
 
 # WHY: Dropout takes weights away after the softmax and makes up for it, in one order of draws for everyone.
 # KIND: unit
-# CATCHES: s01 s02 s03 s06 s07 s08 m01 m02 m04 m05 m06 m08 m09 m10 m15 m16 m17 m18 m19 m21 m22 m23 m24 m25 m26 m32 m33 m34
+# CATCHES: s01 s02 s06 s07 s08 m01 m02 m04 m05 m06 m15 m16 m17 m18 m19 m21 m22 m23 m24 m25 m26 m32 m33 m34
 # CHAPTER: L5.1 section 2.4
 def test_dropout_zeroes_weights_and_scales_the_rest() -> None:
     q, k, v = inputs((2, 2), Tq=3, Tk=4, d=3, dv=2)
     dout = numbers(41, (2, 2, 3, 2))
-    mask = np.array([True, True, False, True])
-    weights = attention(q, k, v, mask)[1]
+    weights = attention(q, k, v)[1]
     for rate in (0.3, 0.75):
-        where = f"dropout_p = {rate}, q [2, 2, 3, 3], k [2, 2, 4, 3], v [2, 2, 4, 2], a [Tk] mask, float64"
+        where = f"dropout_p = {rate}, q [2, 2, 3, 3], k [2, 2, 4, 3], v [2, 2, 4, 2], float64"
         stream = PCG32(7)
         mult = (PCG32(7).uniforms(weights.size).reshape(weights.shape) >= rate) / (1 - rate)
         leaves = tensors(q, k, v)
-        attended, returned = attend(*leaves, mask=mask, dropout_p=rate, rng=stream)
+        attended, returned = attend(*leaves, dropout_p=rate, rng=stream)
         assert_close(
             returned.data, weights, f"The returned weights should be those before dropout, softmax's own ({where})."
         )
         assert_close(
             attended.data,
-            attention(q, k, v, mask, mult=mult)[0],
+            attention(q, k, v, mult=mult)[0],
             f"The output is not that of the dropped weights ({where}). Draw rng.uniforms(weights.size) once, in C "
             "order; keep a weight where its number is at least dropout_p, multiply it by 1/(1 - dropout_p), and put 0 "
             "elsewhere.",
