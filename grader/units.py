@@ -153,7 +153,10 @@ def _inside(path: str) -> str:
 
 def _contract(path: str, data: bytes) -> Contract:
     file = f"{CONTRACTS}/{path}"
-    return Contract(module_of(path), interface.names(interface.read(tree_of(file, data))), text_of(file, data))
+    tree = tree_of(file, data)
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    handed_on = {alias.name: None for node in imports for alias in node.names if alias.asname == alias.name}
+    return Contract(module_of(path), {**handed_on, **interface.names(interface.read(tree))}, text_of(file, data))
 
 
 # -- one unit --------------------------------------------------------------------------------------------------------

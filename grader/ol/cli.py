@@ -71,8 +71,7 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
             continue
         here.check_inside(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        title = stubs.titled(unit.id, unit.title)
-        path.write_text(stubs.stub(unit.contract[file.module].source, title), encoding="utf-8")
+        path.write_text(stubs.stub(unit.contract[file.module].source, f"{unit.id}: {unit.title}"), encoding="utf-8")
         laid.append(file.path)
     here.check_inside(here.tests(unit))
     here.tests(unit).mkdir(parents=True, exist_ok=True)

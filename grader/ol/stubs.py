@@ -5,11 +5,6 @@ import ast
 FUTURE = "from __future__ import annotations"
 
 
-def titled(unit_id: str, title: str) -> str:
-    """What stands at the head of a unit's stubs."""
-    return f"{unit_id}: {title}"
-
-
 def stub(contract: str, title: str) -> str:
     """Python that has every name of the .pyi with its signature and docstring, and raises NotImplementedError."""
     tree = ast.parse(contract)

@@ -193,6 +193,7 @@ ACT_SUITE = """\
 import numpy as np
 import pytest
 from tinyllm.nn.act import log_softmax, softmax
+from tinyllm.num import logsumexp
 
 pytestmark = pytest.mark.random_order(disabled=True)
 
@@ -201,6 +202,11 @@ pytestmark = pytest.mark.random_order(disabled=True)
 def test_rows(top):
     found = softmax(np.array([[0.0, 0.0], [top, top + np.log(3.0)]]))
     assert np.allclose(found, [[0.5, 0.5], [0.25, 0.75]])
+
+
+def test_logarithm_in_terms_of_the_library():
+    x = np.array([[0.0, 1.0, 5.0]])
+    assert np.allclose(log_softmax(x), x - logsumexp(x))
 
 
 def test_logarithm_along_an_axis():
@@ -392,7 +398,7 @@ def files() -> dict[str, str | bytes]:
         + crlf("def log_softmax(x: np.ndarray, axis: int = -1) -> np.ndarray: ...\n"),
         "contracts/py/tinyllm/nn/loss.pyi": "class CrossEntropy:\n"
         "    def __init__(self, reduction: str = ...) -> None: ...\n    def forward(self, logits, targets): ...\n",
-        "contracts/py/tinyllm/num/__init__.pyi": "def logsumexp(x, axis: int = -1): ...\n",
+        "contracts/py/tinyllm/num/__init__.pyi": "from .stable import logsumexp as logsumexp\n",
         "ref/python/tinyllm/__init__.py": '"""Another library."""\n\n__version__ = "0.1"\n',
         "ref/python/tinyllm/nn/__init__.py": "from .act import softmax\n",
         "ref/python/tinyllm/nn/act.py": crlf(ACT),
