@@ -73,13 +73,15 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
 
 @course.command()
 @click.argument("unit_id", metavar="UNIT")
-@click.option("--title", required=True, help="As it is shown to students.")
-@click.option("--file", "path", required=True, help="What students write, as in python/tinyllm/demo/scale.py.")
+@click.option("--title", help="As it is shown to students.  [default: Unit UNIT]")
+@click.option("--file", "path", help="What students write, as in python/tinyllm/demo/scale.py.")
 @click.option(
-    "--course", "root", type=click.Path(path_type=Path), required=True, help="The course tree, made if missing."
+    "--course", "root", type=click.Path(path_type=Path), default=DEFAULT_COURSE, help="The tree, made if missing."
 )
-def new(unit_id: str, title: str, path: str, root: Path) -> None:
+def new(unit_id: str, title: str | None, path: str | None, root: Path) -> None:
     """Write a small whole unit to begin with: module file, contract, reference, course tests, mutants, wheat."""
+    title = f"Unit {unit_id}" if title is None else title
+    path = scaffold.file_of(unit_id) if path is None else path
     if not title.isprintable() or not title.strip():
         raise click.UsageError("The title must be one line of text.")
     laid = scaffold.scaffold(unit_id, title.strip(), path)

@@ -119,6 +119,11 @@ def scaffold(unit: str, title: str, path: str) -> dict[str, str]:
     )
 
 
+def file_of(unit: str) -> str:
+    """ "python/tinyllm/unit_l5_3.py" for "L5.3"."""
+    return f"python/tinyllm/unit_{re.sub('[^a-z0-9]+', '_', unit.lower())}.py"
+
+
 def slug(unit: str, title: str) -> str:
     """ "l5-3-attention-heads" for "L5.3" and "Attention: heads"."""
     return "-".join(re.findall(r"[a-z0-9]+", f"{unit} {title}".lower()))

@@ -34,6 +34,13 @@ def test_a_second_unit_of_the_same_file_is_not_written_over_the_first(tmp_path: 
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+def test_an_id_is_enough(tmp_path: Path) -> None:
+    result = CliRunner().invoke(course, ["new", "2.7-b", "--course", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (unit,) = load_course(tmp_path).units.values()
+    assert (unit.id, unit.title, unit.files[0].path) == ("2.7-b", "Unit 2.7-b", "python/tinyllm/unit_2_7_b.py")
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
