@@ -7,7 +7,19 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from markupsafe import Markup
 
-from grader.report import Cell, KillMatrixPart, Level, MutantPart, MutantStatus, Report
+from grader import reading
+from grader.changes import Changes, between
+from grader.report import (
+    Cell,
+    CourseTestPart,
+    KillMatrixPart,
+    Level,
+    MutantPart,
+    MutantStatus,
+    Report,
+    StudentTestPart,
+    Verdict,
+)
 from grader.submission import Submission
 from grader.views import for_role
 from grader.wording import escaped
@@ -26,6 +38,7 @@ from service import (
     submissions,
 )
 from service.accounts import Account, Role
+from service.dashboard.arrays import figure
 from service.dashboard.charts import Head, HeatRow, Mark, Segment, Tone, heat_map, stacked
 from service.dashboard.wording import MUTANT_TONES, MUTANTS
 from service.dependencies import Service
@@ -62,6 +75,16 @@ class SentFile:
 
 
 @dataclass(frozen=True)
+class Since:
+    """Another submission of the student that this one is compared with, and what changed from it to this one."""
+
+    id: str
+    received_at: float
+    score: float | None
+    changes: Changes
+
+
+@dataclass(frozen=True)
 class SubmissionPage:
     """Everything its page shows. `report` None: there is none yet, or never will be."""
 
@@ -74,6 +97,28 @@ class SubmissionPage:
     runs: tuple[answers.RunAnswer, ...]
     hints: Board | None
     history: tuple[answers.SubmissionRow, ...]
+    since: Since | None = None
+
+    @property
+    def passed(self) -> Sequence[str]:
+        return reading.passed(self.report) if self.report is not None else ()
+
+    @property
+    def missed(self) -> Sequence[tuple[CourseTestPart, Markup]]:
+        """The course tests that did not pass, each with the arrays it compared, drawn."""
+        found = reading.missed_course_tests(self.report) if self.report is not None else ()
+        return [
+            (test, figure(f"map-{place}", test.compared) if test.compared else Markup(""))
+            for place, test in enumerate(found)
+        ]
+
+    @property
+    def to_mend(self) -> Sequence[StudentTestPart]:
+        return reading.tests_to_mend(self.report) if self.report is not None else ()
+
+    @property
+    def hinted(self) -> MutantPart | None:
+        return reading.hinted(self.report) if self.report is not None else None
 
     @property
     def board(self) -> Mapping[str, Survivor]:
@@ -122,19 +167,24 @@ class Reader:
     moment: Moment | None = None
 
     @property
+    def asks_of(self) -> Moment | None:
+        """The moment whose feedback is told; None: that of now."""
+        return self.moment if self.account.sees_class else None
+
+    @property
     def role(self) -> str:
         return self.account.role.value if self.sees_all else Role.STUDENT.value
 
 
 def read(
-    service: Service, connection: sa.Connection, reader: Reader, stored: Stored, run: runs.RunState
+    service: Service, connection: sa.Connection, reader: Reader, stored: Stored, run: runs.RunState, against: str = ""
 ) -> SubmissionPage:
-    """The page of a submission that the reader may see, whose counting run is `run`."""
+    """The page of a submission that the reader may see, whose counting run is `run`, compared with `against`: another
+    submission of the same history, or else the last one before that was graded."""
     now = service.clock()
-    moment = reader.moment if reader.account.sees_class else None
-    told = feedback.of(connection, stored, now, moment).level
-    graded = runs.report(connection, run.id)
-    report = for_role(overrides.marked(connection, graded, stored), reader.role, told) if graded is not None else None
+    told = feedback.of(connection, stored, now, reader.asks_of).level
+    report = _report(connection, reader, stored, run.id, now)
+    history = _history(connection, stored)
     asked = offerings.assignment(connection, stored.course, stored.unit) or offerings.Assignment()
     granted = _extension(connection, stored)
     due_at = offerings.times_for(asked, granted).due_at
@@ -151,8 +201,40 @@ def read(
         files=files(submissions.load(connection, stored)),
         runs=answers.run_list(stored, all_runs, staff=reader.sees_all, counts=counts).runs,
         hints=_hints(service, connection, stored, report, now) if hinted else None,
-        history=_history(connection, stored),
+        history=history,
+        since=_since(connection, reader, stored, report, history, against, now),
     )
+
+
+def _report(connection: sa.Connection, reader: Reader, stored: Stored, run_id: str, now: float) -> Report | None:
+    """As the reader may see it at this time."""
+    graded = runs.report(connection, run_id)
+    if graded is None:
+        return None
+    told = feedback.of(connection, stored, now, reader.asks_of).level
+    return for_role(overrides.marked(connection, graded, stored), reader.role, told)
+
+
+def _since(
+    connection: sa.Connection,
+    reader: Reader,
+    stored: Stored,
+    report: Report | None,
+    history: Sequence[answers.SubmissionRow],
+    against: str,
+    now: float,
+) -> Since | None:
+    """None where there is nothing to compare, or `against` is not one of the history."""
+    if report is None or report.course_tests is None:
+        return None
+    graded = [row for row in history if row.id != stored.id and row.verdict in (Verdict.PASS, Verdict.FAIL)]
+    before = [row for row in graded if row.received_at.timestamp() <= stored.received_at]
+    chosen = next((row for row in (graded if against else before) if row.id == (against or row.id)), None)
+    other = submissions.find(connection, chosen.id) if chosen is not None else None
+    earlier = _report(connection, reader, other, other.run, now) if other is not None else None
+    if other is None or earlier is None:
+        return None
+    return Since(other.id, other.received_at, earlier.score, between(earlier, report))
 
 
 def _extension(connection: sa.Connection, stored: Stored) -> offerings.Extension | None:

@@ -62,8 +62,9 @@ def submission_page(
     submission_id: str,
     as_role: Annotated[Literal["student"] | None, Query(alias="as")] = None,
     moment: Moment | None = None,
+    since: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """Staff may look at it as its student would, now or at another moment."""
+    """Staff may look at it as its student would, now or at another moment. `since` is what it is compared with."""
     sight = dependencies.sight(submission_id, service, visitor.account)
     stored, account = sight.stored, sight.account
     with reading(service.engine) as connection:
@@ -72,7 +73,7 @@ def submission_page(
             raise Problem(404, "submission_unknown", wording.SUBMISSION_UNKNOWN)
         as_student = account.sees_class and (as_role is not None or moment is not None)
         reader = submission.Reader(account, account.sees_class and not as_student, moment)
-        found = submission.read(service, connection, reader, stored, run)
+        found = submission.read(service, connection, reader, stored, run, since)
         offering = offerings.course_of(connection, stored.course)
     at = At(stored.course, stored.unit)
     return views.page(

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+from grader.changes import Changes
 from grader.report import MutantStatus, Outcome, Verdict
+from grader.wording import listed
 from service.classroom.answers import MutantRow, State
 from service.classroom.students import Narrowed
 from service.dashboard.charts import Tone
 from service.offerings import Moment
 from service.runs import FIRST, REGRADE, Status
+
+MOST_CHANGED = 12  # names in a row
 
 TABS = {
     "Overview": "",
@@ -154,3 +158,40 @@ def narrowed(asked: Narrowed, sentence: str) -> str:
     if asked.believes is not None:
         said.append(f"of whom this is said: {sentence or asked.believes}")
     return ", ".join(said)
+
+
+# -- the page of a submission ----------------------------------------------------------------------------------------
+
+EXPECTED, ACTUAL, DIFFERENCE = "expected", "yours", "difference"
+MAPS = (
+    "Stronger is larger. Of the difference, one colour is where yours is larger, the other where it is smaller; a "
+    "cross is no finite number. The first place that differs is framed, and bold in the numbers."
+)
+
+
+def compared(shape: Sequence[int], at: Sequence[int], where: str) -> str:
+    return f"They first differ at {list(at)} of the shape {list(shape)}{f'. {where}' if where else ''}."
+
+
+def scale_of(low: str, high: str) -> str:
+    return f"From {low}, the faintest, to {high}, the strongest. The numbers stand below."
+
+
+def off_by(most: str) -> str:
+    return f"Yours minus what was expected, at most {most} apart. The numbers stand below."
+
+
+def changes(found: Changes) -> list[tuple[Tone, str, Sequence[str]]]:
+    """What changed, in words, with the names; only what there is."""
+    kinds: list[tuple[Tone, str, Sequence[str]]] = [
+        (Tone.GOOD, "newly passing", found.passing),
+        (Tone.BAD, "no longer passing", found.failing),
+        (Tone.GOOD, "newly caught", found.caught),
+        (Tone.BAD, "no longer caught", found.missed),
+    ]
+    return [each for each in kinds if each[2]]
+
+
+def changed(names: Sequence[str]) -> str:
+    """'test_a, test_b and 3 more'."""
+    return listed(names, MOST_CHANGED)
