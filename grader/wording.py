@@ -420,7 +420,7 @@ def not_deterministic(passed: int, total: int, message: str) -> str:
     )
 
 
-EXPECTED, ACTUAL = "expected", "yours"
+EXPECTED, ACTUAL = "expected", "got"
 
 
 def compared_slice(axes: Sequence[str], at: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from grader.compared import number
 from grader.report import ComparedPart, Rows
-from grader.wording import compared_slice
+from grader.wording import ACTUAL, EXPECTED, compared_slice
 from service.dashboard import wording
 from service.dashboard.charts import Tone
 
@@ -33,12 +33,12 @@ def figure(name: str, part: ComparedPart) -> Markup:
     scale = wording.scale_of(number(low), number(high))
     drawings = Markup("").join(
         (
-            _drawing(f"{name}-e", wording.EXPECTED, scale, _shades(expected, low, high), part),
-            _drawing(f"{name}-a", wording.ACTUAL, scale, _shades(actual, low, high), part),
+            _drawing(f"{name}-e", EXPECTED, scale, _shades(expected, low, high), part),
+            _drawing(f"{name}-a", ACTUAL, scale, _shades(actual, low, high), part),
             _drawing(f"{name}-d", wording.DIFFERENCE, wording.off_by(number(most)), _signs(off, most), part),
         )
     )
-    tables = _table(wording.EXPECTED, part.expected, part) + _table(wording.ACTUAL, part.actual, part)
+    tables = _table(EXPECTED, part.expected, part) + _table(ACTUAL, part.actual, part)
     return Markup(
         '<figure class="chart arrays"><figcaption>{}</figcaption><div class="maps">{}</div>'
         '<p class="faint">{}</p><div class="pair">{}</div></figure>'

@@ -162,9 +162,9 @@ def narrowed(asked: Narrowed, sentence: str) -> str:
 
 # -- the page of a submission ----------------------------------------------------------------------------------------
 
-EXPECTED, ACTUAL, DIFFERENCE = "expected", "yours", "difference"
+DIFFERENCE = "difference"
 MAPS = (
-    "Stronger is larger. Of the difference, one colour is where yours is larger, the other where it is smaller; a "
+    "Stronger is larger. Of the difference, one colour is where more came than was expected, the other where less; a "
     "cross is no finite number. The first place that differs is framed, and bold in the numbers."
 )
 
@@ -178,7 +178,7 @@ def scale_of(low: str, high: str) -> str:
 
 
 def off_by(most: str) -> str:
-    return f"Yours minus what was expected, at most {most} apart. The numbers stand below."
+    return f"What came minus what was expected, at most {most} apart. The numbers stand below."
 
 
 def changes(found: Changes) -> list[tuple[Tone, str, Sequence[str]]]:

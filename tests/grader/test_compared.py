@@ -70,7 +70,7 @@ def test_side_by_side_marks_the_first_place_that_differs_and_names_the_axes() ->
     lines = list(side_by_side(part))
     assert "[1, 0, 2, 1] of the shape [2, 2, 3, 2] (batch 1, head 0; rows: query, columns: key)" in lines[0]
     assert [line.split() for line in lines[1:]] == [
-        ["expected", "yours"],
+        ["expected", "got"],
         ["1", "0", "1", "0"],
         ["0.5", "0.5", "0.5", "0.5"],
         ["0.25", "[0.75]", "0.25", "[", "nan]"],
@@ -82,7 +82,7 @@ def test_wide_arrays_stand_one_above_the_other() -> None:
     row = [[0.5] * 8]
     said = {"axes": [], "shape": [1, 8], "at": [0, 0], "first": [0, 0], "expected": row, "actual": row}
     lines = list(side_by_side(ComparedPart.model_validate(said)))
-    assert [lines[1].strip(), lines[3].strip()] == ["expected", "yours"] and max(map(len, lines[1:])) < 80
+    assert [lines[1].strip(), lines[3].strip()] == ["expected", "got"] and max(map(len, lines[1:])) < 80
 
 
 def test_arrays_without_names_of_axes_are_placed_by_number() -> None:

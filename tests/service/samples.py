@@ -8,6 +8,7 @@ from grader.quiz import load as load_quiz
 from grader.report import (
     Baselines,
     Cause,
+    ComparedPart,
     CourseTestPart,
     CourseTestsPart,
     Integrity,
@@ -192,6 +193,21 @@ def surviving(*mutants: str) -> Callable[..., Report]:
         unit: Unit, submission: Submission, about: About, progress: Callable[[Progress], None], **more: object
     ) -> Report:
         return report(about, unit.id, digest=submission.digest, survived=mutants)
+
+    return answer
+
+
+def failing(message: str = "", compared: ComparedPart | None = None) -> Callable[..., Report]:
+    """As `passes`, but the course test fails, says this and compared these arrays."""
+
+    def answer(
+        unit: Unit, submission: Submission, about: About, progress: Callable[[Progress], None], **more: object
+    ) -> Report:
+        said = {"message": message, "compared": compared, "chapter": "section 1", "why": "twice is twice"}
+        whole = report(about, unit.id, digest=submission.digest, verdict=Verdict.FAIL, failed=("test_doubles",))
+        assert whole.course_tests is not None
+        tests = tuple(test.model_copy(update=said) for test in whole.course_tests.tests)
+        return whole.model_copy(update={"course_tests": whole.course_tests.model_copy(update={"tests": tests})})
 
     return answer
 
