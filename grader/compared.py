@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from grader import wording
-from grader.report import ComparedPart, Rows
+from grader.report import ComparedPart, CourseTestPart, Rows
 
 MARK = "Compared: "
 MOST_BESIDE = 5  # columns of each, so that both fit a terminal
@@ -25,6 +25,11 @@ def taken_from(message: str) -> tuple[str, ComparedPart | None]:
         return words, ComparedPart.model_validate_json(said)
     except ValidationError:
         return message, None
+
+
+def said(test: CourseTestPart) -> str:
+    """What a course test said, with the arrays that it compared side by side below."""
+    return "\n".join((test.message, *(side_by_side(test.compared) if test.compared is not None else ())))
 
 
 def side_by_side(part: ComparedPart) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic, which describes these for OpenAPI, asks for this one
 
-from grader import wording
+from grader import compared, wording
 from grader.mutation import CAUGHT
 from grader.reasons import believed
 from grader.report import (
@@ -137,7 +137,7 @@ def _course_tests(report: Report, points: float) -> Iterator[TestResult]:
     most = share / max(part.total, 1)
     for number, test in enumerate(part.tests, 1):
         passed = test.outcome is Outcome.PASSED
-        told = [] if passed else [test.message, test.where, test.why, test.chapter]
+        told = [] if passed else [compared.said(test), test.where, test.why, test.chapter]
         counted = [wording.PASSED_IN_VAIN] if passed and not counts else []
         yield _scored(_result(test.id, f"1.{number}", "course", told + counted, passed), passed and counts, most)
 

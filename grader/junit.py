@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from grader import wording
+from grader import compared, wording
 from grader.mutation import CAUGHT
 from grader.report import MutantPart, MutantStatus, MutationPart, OraclePart, Outcome, Report, StudentTestPart, Verdict
 from grader.wording import escaped, shown
@@ -133,7 +133,7 @@ def _course_tests(report: Report) -> Iterator[Case]:
     if not part.tests and part.total:
         yield _counted(wording.passed_of(part.passed, part.total), part.passed == part.total)
     for test in part.tests:
-        told = (test.message, test.where, test.why, test.chapter)
+        told = (compared.said(test), test.where, test.why, test.chapter)
         yield Case(test.id, test.seconds, _outcome(test.outcome, told))
 
 

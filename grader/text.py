@@ -75,9 +75,7 @@ def _missed_course_tests(report: Report) -> Iterator[str]:
 def _missed(test: CourseTestPart) -> Iterator[str]:
     yield f"  {_MARKS[test.outcome]} {test.id}"
     if test.message:
-        yield from _indented(test.message + (f"\n({test.where})" if test.where else ""))
-    if test.compared is not None:
-        yield from _indented("\n".join(compared.side_by_side(test.compared)))
+        yield from _indented(compared.said(test) + (f"\n({test.where})" if test.where else ""))
     if test.chapter:
         yield from _indented(wording.read_in_chapter(test.chapter))
 

@@ -13,11 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from grader import text
+from grader import compared, text
 from grader.report import CourseTestPart, Outcome, Report, Verdict
 from grader.wording import escaped
 
-STYLES = {"PASS": "bold green", "FAIL": "bold red", "ok  ": "green", "ERR ": "red", "TIME": "red", "Next:": "bold"}
+STYLES = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "ok  ": "green",
+    "ERR ": "red",
+    "TIME": "red",
+    "MEND": "red",
+    "Next:": "bold",
+}
 PHASES = {
     "course_tests": "course tests",
     "calibration": "your tests on the reference",
@@ -51,8 +59,8 @@ class Screen:
         passed = part.outcome is Outcome.PASSED
         self.say(f"{'ok  ' if passed else 'FAIL'} {part.id}  {part.kind}", "green" if passed else "red")
         if not passed:
-            for line in escaped(part.message).splitlines():
-                self.say(f"     {line}")
+            for line in compared.said(part).splitlines():
+                self.say(f"     {escaped(line)}")
             self.say(f"     Why it matters: {part.why}")
             if part.chapter:
                 self.say(f"     Read: {part.chapter}")

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader import gradescope, junit, text
 from grader.compared import MARK, side_by_side, taken_from
 from grader.report import ComparedPart
+from grader.unit import Unit
 from grader.units import DEFAULT_COURSE
+from tests.grader.simulated import Act, SimulatedSuite, a_unit
 
 SAID: dict[str, Any] = {
     "axes": ["batch", "head", "query", "key"],
@@ -125,3 +128,15 @@ def test_every_piece_that_the_course_tells_is_read_and_holds_the_place(shape: tu
 def test_what_is_not_finite_is_told_as_text() -> None:
     _, part = taken_from("\n" + piece(np.array([np.nan, np.inf, -np.inf]), np.zeros(3), (0,)))
     assert part is not None and part.actual == (("nan", "inf", "-inf"),)
+
+
+def test_every_form_for_people_shows_the_arrays(unit: Unit) -> None:
+    suite = SimulatedSuite(a_unit(unit, ["m1"]), ("test_a",), {"course": {"test_zero": Act.FAIL}})
+    whole = suite.grade()
+    assert whole.course_tests is not None
+    tests = tuple(
+        test.model_copy(update={"compared": ComparedPart.model_validate(SAID)}) for test in whole.course_tests.tests
+    )
+    report = whole.model_copy(update={"course_tests": whole.course_tests.model_copy(update={"tests": tests})})
+    for form in (text.render, junit.render, gradescope.render):
+        assert "batch 1, head 0; rows: query, columns: key" in form(report)
