@@ -1,18 +1,20 @@
 """A student's submission in a browser: sent from the unit's page, watched, read, compared and printed."""
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from grader.unit import Course
+from tests.browser import works
 from tests.browser.evening import COURSE, GOOD, SCALE, who_sent
 from tests.browser.replay import replaying
 from tests.browser.screen import screen
 from tests.browser.stage import Stage, staged
-from tests.browser.works import UNIT, Work, mha_of, tests_of
+from tests.browser.works import UNIT, Work
 
 pytestmark = pytest.mark.browser
 
@@ -51,11 +53,17 @@ def quiet_stage(tmp_path: Path, real_course: Course, held: Held) -> Iterator[Sta
             held.free.set()
 
 
+def file(name: str, data: bytes) -> FilePayload:
+    return {"name": name, "mimeType": "text/x-python", "buffer": data}
+
+
 def send(page: Page) -> None:
     """Choose the files on the unit's page, and send them."""
-    files = [{"name": upload.name, "mimeType": "text/x-python", "buffer": upload.data} for upload in tests_of(MISTAKEN)]
+    files = [
+        {"name": upload.name, "mimeType": "text/x-python", "buffer": upload.data} for upload in works.tests_of(MISTAKEN)
+    ]
     page.locator("#submit [name=mha]").set_input_files(
-        {"name": "mha.py", "mimeType": "text/x-python", "buffer": mha_of(MISTAKEN)}
+        {"name": "mha.py", "mimeType": "text/x-python", "buffer": works.mha_of(MISTAKEN)}
     )
     page.locator("#submit [name=tests]").set_input_files(files)  # type: ignore[arg-type]
     page.locator("#submit button").click()
@@ -99,8 +107,9 @@ def test_arrays_that_differ_are_pictures_with_names_and_numbers(stage: Stage, ch
         shown.open(f"/submissions/{stage.sent[who_sent(MISTAKEN)]}")
         figure = shown.page.locator("figure.arrays").first
         for name in ("expected", "got", "difference"):
-            expect(figure.get_by_role("img", name=name)).to_be_visible()
-            description = figure.get_by_role("img", name=name).locator("desc").text_content()
+            picture = figure.get_by_role("img", name=re.compile(f"^{name}"))
+            expect(picture).to_be_visible()
+            description = picture.locator("desc").text_content()
             assert description and "numbers stand below" in description
         expect(figure.locator("figcaption")).to_contain_text("head")
         assert figure.locator("td.off b").count() == 2
