@@ -106,7 +106,7 @@ def test_it_is_compared_with_any_other_of_the_history(bench, three):
     ada = bench.browser("ada", default="student")
     seen = page(ada, f"{three[2]}?since={three[0].rpartition('/')[2]}")
     assert three[0] in seen.links
-    assert "newly passing test_doubles" in changes(seen) and "caught" not in changes(seen)
+    assert "newly passing test_doubles" in changes(seen) and "newly caught" not in changes(seen)
 
 
 def test_nobody_compares_with_the_submission_of_another_student(bench, three):
