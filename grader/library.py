@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from grader.source import imported
 
 PACKAGE = "/__init__.py"
-MARKED = re.compile(r"^[ \t]*# SOLUTION-(?:BEGIN\b.*|END[ \t]*)\n?", re.MULTILINE)
+MARKED = re.compile(r"^[ \t]*# SOLUTION-(?:BEGIN\b.*|END[ \t]*)$\n?", re.MULTILINE)
 
 
 def without_marks(source: str) -> str:
@@ -61,9 +61,9 @@ def companions(
             continue
         path = path_of(module) or paths_of(module)[0]
         sources[module], tree = read(path)
-        is_package = path.endswith(PACKAGE)
-        packages |= {module} if is_package else set()
-        found = imported(module, tree, is_package=is_package)
+        if path.endswith(PACKAGE):
+            packages.add(module)
+        found = imported(module, tree, is_package=module in packages)
         imports[module] = tuple(name for name in found if top(name) == top(module) and name != module and path_of(name))
         waiting += [*imports[module], *filter(path_of, packages_above(module))]
     dependent = set(own)
