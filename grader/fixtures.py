@@ -33,9 +33,10 @@ def problems(unit: Unit, root: Path) -> list[str]:
         return []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "course")
-        shutil.copytree(root, tree, ignore=shutil.ignore_patterns("__pycache__", "renderings"))
+        skipped = shutil.ignore_patterns("__pycache__", "renderings")
+        shutil.copytree(root, tree, ignore=skipped, ignore_dangling_symlinks=True)
         for fixture in unit.fixtures:
-            (tree / "fixtures" / fixture.path).unlink()
+            (tree / "fixtures" / fixture.path).unlink(missing_ok=True)
         failed = dict(_run_scripts(unit, root, tree))
         return [text for each in unit.fixtures if (text := _problem(each.path, each.data, tree, failed))]
 
