@@ -170,7 +170,7 @@ def mutate(
 
 
 @app.command()
-def submit(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.ALL, as_json: AsJson = False) -> None:
+def submit(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.NONE, as_json: AsJson = False) -> None:
     """Hand in, follow the grading, and print its report."""
     screen, here = Screen(as_json=as_json), _here(course)
     unit = here.unit(unit_id)

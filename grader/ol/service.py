@@ -40,7 +40,7 @@ def ask(client: httpx.Client, method: str, path: str, **options: Any) -> httpx.R
         raise Ours(said)
     if answer.status_code in (401, 403):
         raise Usage(f"{said} Log in with: ol login")
-    raise Blocked(said) if code == "needs_dep" else Refused(said)
+    raise Blocked(f"{said} With ol, that is --ref-deps.") if code == "needs_dep" else Refused(said)
 
 
 def linked(client: httpx.Client, path: str) -> str:

@@ -130,10 +130,16 @@ def test_a_unit_to_be_built_first_blocks_at_the_service_as_it_does_at_home(make_
     bench = make_bench(load_course(repository))
     with live(bench.app, bench.settings) as running:
         log_in(bench, running.url, monkeypatch)
-        for words in (["mutate", "Z1"], ["submit", "Z1", "--ref-deps=none"]):
-            assert run([*words, "--json"]) == 3
-            assert "Z0" in json.loads(capsys.readouterr().out)["error"]
-    assert bench.queue.submitted == []
+        for command in ("mutate", "submit"):
+            assert run([command, "Z1", "--json"]) == 3
+            error = json.loads(capsys.readouterr().out)["error"]
+            assert "Z0" in error and "--ref-deps" in error
+        assert bench.queue.submitted == []
+        stop = worker(bench)
+        try:
+            assert run(["submit", "Z1", "--ref-deps"]) == 0
+        finally:
+            stop()
 
 
 def test_a_service_that_does_not_answer_is_no_fault_of_the_student(repository, monkeypatch, capsys):
