@@ -123,6 +123,10 @@ def too_many_members(limit: int) -> str:
     )
 
 
+def tree_outside(tops: Sequence[str]) -> str:
+    return f"Paths of a course begin with {' or '.join(f'{top}/' for top in tops)}, as in a checkout."
+
+
 def duplicate_upload() -> str:
     return "Two uploads have this name. Rename one of them, or send the whole folder as one .zip."
 
@@ -143,6 +147,10 @@ NAME_ENCODING = "The name is in an encoding that cannot be read. Rename the file
 NAME_EMPTY = "This file has no name. Give it one that ends in .py."
 LINK = "This is a link, and links are not followed. Put a copy of the file in its place."
 SPECIAL_FILE = "This is neither a file nor a folder (a device, a pipe or a sparse file). Leave it out."
+TREE_SPECIAL_FILE = "A course tree holds files and folders, no links or devices. Leave it out."
+TREE_REPEATED_NAME = "This path was sent twice. Send one of them."
+TREE_COLLIDING_NAMES = "Two paths differ in capitals only, or one is a file and the folder of another. Rename one."
+TREE_FILE_UNKNOWN = "The course has no such file or folder to be removed."
 ENCRYPTED = "The archive is encrypted. Pack it again without a password."
 UNSUPPORTED_COMPRESSION = (
     "The archive uses a compression that is not read here. Pack it again as an ordinary .zip or .tar.gz."

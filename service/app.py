@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import by_hand_page, logs, pages, pressure, problems, routes, views, wording
+from service.course_files import pages as course_pages
 from service.dashboard import routers as dashboard
 from service.database import AWAY
 from service.dependencies import Service
@@ -30,14 +31,17 @@ from service.people import routes as people_routes
 from service.pressure import of_database
 from service.proxies import Proxies
 from service.regrading import pages as regrading_pages
-from service.routes import course, events
+from service.routes import events
 from service.stats import Stats
 
 log = logging.getLogger(__name__)
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-COUNTS_ITSELF = ("/v1/units/{unit}/submissions",)  # routes that bound the body themselves, see upload.py
+COUNTS_ITSELF = (
+    "/v1/units/{unit}/submissions",
+    "/v1/course/versions",
+)  # routes that bound the body themselves, see upload.py
 PROBES = ("/livez", "/readyz", "/metrics")  # asked every few seconds
 JSON_BODY_BYTES = 256 * 2**10  # of requests that are no submissions
 
@@ -72,7 +76,7 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
-    for router in (regrading_pages.router, by_hand_page.router, course.page):
+    for router in (regrading_pages.router, by_hand_page.router, course_pages.router):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

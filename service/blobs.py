@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from service.database import insert_or_ignore
-from service.tables import blobs, files
+from service.tables import blobs, course_tree_files, files
 
 LOCK = 0x61675F62  # the advisory lock's number, "ag_b"
 
@@ -39,8 +39,8 @@ def collect(connection: sa.Connection, digests: Collection[str] | None = None, l
     In a transaction of its own, or one that holds nothing a submission being taken in may wait for.
     """
     _lock(connection, "pg_advisory_xact_lock")
-    unused = ~sa.exists().where(files.c.digest == blobs.c.digest)
-    query = sa.select(blobs.c.digest).where(unused)
+    unused = [~sa.exists().where(table.c.digest == blobs.c.digest) for table in (files, course_tree_files)]
+    query = sa.select(blobs.c.digest).where(*unused)
     if digests is not None:
         query = query.where(blobs.c.digest.in_(sorted(digests)))
     found = connection.execute(query.limit(limit)).scalars().all()

@@ -3,18 +3,19 @@
 import importlib
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from grader.units import load_course
-from service import logs, wording
+from service import database, logs, wording
 from service.commands.connected import data_option, usage_errors
 from service.commands.tokens import admit_admin
 from service.commands.users import invite_first
+from service.course_files.trees import InUse, in_use
 from service.processes import prepare, run_worker
 from service.serve import address, serve
-from service.settings import from_environment
+from service.settings import Settings, from_environment
 
 course_option = click.option("--course", type=click.Path(file_okay=False, path_type=Path), help="Another course tree.")
 sandbox_option = click.option("--sandbox", type=click.Choice(["docker", "process"]), help="[default: docker]")
@@ -107,7 +108,8 @@ def web_command(host: str, port: int, data: Path | None, course: Path | None, un
     with usage_errors():
         settings = from_environment(data=data, course=course)
         logs.settle(settings.log, settings.logged_from, "web")
-        run_web(settings, load_course(settings.course), host, port, until_stdin_closes=until_stdin_closes)
+        prepare(settings)
+        run_web(settings, _in_use(settings).course, host, port, until_stdin_closes=until_stdin_closes)
 
 
 @main.command("worker")
@@ -125,8 +127,24 @@ def worker_command(
     with usage_errors():
         settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
         logs.settle(settings.log, settings.logged_from, "worker")
-        found = load_course(settings.course)
-        run_worker(settings, found, SandboxGrading(settings, found), until_stdin_closes=until_stdin_closes)
+        prepare(settings)
+        found = _in_use(settings)
+        run_worker(
+            settings,
+            found.course,
+            SandboxGrading(replace(settings, course=found.root), found.course),
+            until_stdin_closes=until_stdin_closes,
+            course_load=found.load,
+        )
+
+
+def _in_use(settings: Settings) -> InUse:
+    engine = database.open_engine(settings.url)
+    try:
+        with database.reading(engine) as connection:
+            return in_use(connection, settings)
+    finally:
+        engine.dispose()
 
 
 @main.command("sender")

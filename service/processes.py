@@ -44,8 +44,16 @@ def when_stdin_closes(then: Callable[[], None]) -> None:
     threading.Thread(target=watch, name="stdin", daemon=True).start()
 
 
-def run_worker(settings: Settings, course: Course, grading: Grading, *, until_stdin_closes: bool = False) -> None:
-    """Grade until SIGTERM or SIGINT, and end the process: with status FENCED if another worker took over.
+def run_worker(
+    settings: Settings,
+    course: Course,
+    grading: Grading,
+    *,
+    until_stdin_closes: bool = False,
+    course_load: int | None = None,
+) -> None:
+    """Grade until SIGTERM or SIGINT, and end the process: with status FENCED if another worker took over. The database
+    is up to date.
 
     Raises database.Held if another embedded worker uses this data directory.
     """
@@ -55,7 +63,6 @@ def run_worker(settings: Settings, course: Course, grading: Grading, *, until_st
         signal.signal(number, lambda *_: stop.set())
     if until_stdin_closes:
         when_stdin_closes(stop.set)
-    prepare(settings)
     with _name(settings, embedded=until_stdin_closes) as name:
         logs.name_process(worker=name)
         engine = database.open_engine(settings.url)
@@ -67,6 +74,7 @@ def run_worker(settings: Settings, course: Course, grading: Grading, *, until_st
             name=name,
             stop=stop,
             admission=MemoryAdmission(settings),
+            course_load=course_load,
         )
         status = 0
         try:

@@ -16,7 +16,8 @@ ag_courses      course offerings; ag_assignments what one asks of a unit: times,
 ag_overrides    a student's grade for a unit, set by hand
 ag_regrades     regrades of many submissions, tried before they count; ag_regrade_items each submission of one;
                 ag_regrade_decisions what was last decided of it, and how far that is
-ag_course_loads when somebody had the course's files read again: workers start anew after that
+ag_course_trees files of the course that were uploaded; ag_course_tree_files names the blob of each
+ag_course_loads which files of the course were taken into use when: workers start anew after that
 ag_versions     what a unit was made of in each state of it by which something was graded
 ag_quiz_answers what students answered to the questions of a unit
 ag_hints        hints that students unlocked, and what they thought of them
@@ -428,8 +429,29 @@ course_loads = Table(
     Column("at", Double, nullable=False),
     Column("token", String(32), nullable=False),  # who asked
     Column("digest", String(64), nullable=False),  # of the course as it was read
+    Column("tree", String(32)),  # null: the files on the machine
     sqlite_autoincrement=True,
 )
+
+course_trees = Table(
+    "ag_course_trees",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("made_at", Double, nullable=False),
+    Column("token", String(32), nullable=False),  # who sent it
+    Column("note", Text, nullable=False),
+    Column("found", Text, nullable=False),  # JSON: what it would have changed then, and what is wrong with it
+)
+
+course_tree_files = Table(
+    "ag_course_tree_files",
+    metadata,
+    Column("tree", String(32), ForeignKey("ag_course_trees.id", ondelete="CASCADE"), nullable=False),
+    Column("path", String(256), nullable=False),
+    Column("digest", String(64), ForeignKey("ag_blobs.digest"), nullable=False),
+    PrimaryKeyConstraint("tree", "path"),
+)
+Index("ix_ag_course_tree_files_digest", course_tree_files.c.digest)
 
 versions = Table(
     "ag_versions",

@@ -13,7 +13,7 @@ from service.app import create_app
 from service.connection import HEAD_BYTES, KEEP_ALIVE_SECONDS, PatientConnection
 from service.dbos_queue import DbosQueue
 from service.dependencies import Service
-from service.processes import prepare, when_stdin_closes
+from service.processes import when_stdin_closes
 from service.receipts import KEY_NAME, Signer
 from service.settings import Settings
 
@@ -63,8 +63,7 @@ def _open_files() -> int:
 
 
 def run_web(settings: Settings, course: Course, host: str, port: int, *, until_stdin_closes: bool = False) -> None:
-    """Answer HTTP until SIGTERM or SIGINT."""
-    prepare(settings)
+    """Answer HTTP until SIGTERM or SIGINT. The database is up to date."""
     engine = database.open_engine(settings.url)
     queue = DbosQueue(engine)
     with database.writing(engine) as connection:  # now, so that receipts can be signed while the database is away

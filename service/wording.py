@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from grader.unit import Unit, UnitProblem
+from grader.unit import Unit
 from service.accounts import Role
 from service.runs import Status
 
@@ -54,16 +54,6 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
         f'curl -sS -H "Authorization: Bearer {token}" {" ".join(words)} '
         f"'{base_url.rstrip('/')}/v1/units/{unit.id}/submissions?wait=60'"
     )
-
-
-def course_unreadable(error: str) -> str:
-    return f"The course's files cannot be read: {error}. Units stay as they were."
-
-
-def course_unusable(problems: Sequence[UnitProblem]) -> str:
-    first = problems[0]
-    place = f"{first.file}:{first.line}" if first.line else first.file
-    return f"{first.unit} would be lost: {place}: {first.reason} Units stay as they were."
 
 
 OVERRIDE_INCOMPLETE = "A grade set by hand needs a student, a number of percent from 0 to 100, and a reason."

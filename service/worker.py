@@ -23,10 +23,11 @@ from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import cache, course_loads, fleet, logs, runs, submissions, wording
+from service import cache, fleet, logs, runs, submissions, wording
 from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
 from service.classroom import facts
+from service.course_files import loads
 from service.database import AWAY, reading, writing
 from service.queue import Engine, Stopping
 from service.regrading import decisions, trials
@@ -142,6 +143,7 @@ class GradingWorker:
         clock: Callable[[], float] = time.time,
         admission: Admission | None = None,
         stats: Stats | None = None,
+        course_load: int | None = None,
     ) -> None:
         self._settings = settings
         self._stats = stats or Stats()
@@ -158,7 +160,7 @@ class GradingWorker:
         self._lock = threading.Lock()
         self._at: dict[str, Stop] = {}  # the runs it is at
         self._fenced = False
-        self._course_load: int | None = None  # the number of the last one at the start
+        self._course_load = course_load  # the number of the choice by which the course was read
 
     def run(self, engine: Engine) -> None:
         """Grade until told to stop; then finish what runs, or hand it back, and leave nothing behind.
@@ -318,7 +320,7 @@ class GradingWorker:
     def _heed_reload(self) -> None:
         """End if somebody has had the course's files read again: this process holds the ones before."""
         with reading(self._database) as connection:
-            last = course_loads.last(connection)
+            last, _ = loads.chosen(connection)
         if self._course_load is None:
             self._course_load = last
         elif last != self._course_load:

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from pydantic import BaseModel
 
 from grader.report import Level
-from grader.units import load_course
 from service import offerings, schedules, wording
 from service.audit import By
 from service.commands.connected import data_option, transaction
+from service.course_files import trees
 from service.deadlines import LatePolicy, Per
 from service.offerings import Counts, HintLimits, Offering
 from service.problems import Problem
@@ -193,7 +193,7 @@ def _course_and_unit(connection: sa.Connection, course: str, unit: str) -> Offer
     found = offerings.find(connection, course)
     if found is None:
         raise click.ClickException(wording.offering_unknown(course))
-    units = load_course(from_environment().course).units
+    units = trees.in_use(connection, from_environment()).course.units
     if unit not in units:
         raise click.ClickException(wording.unit_unknown(unit, units))
     return found

@@ -1,12 +1,12 @@
 """The routes, a module for each thing asked about; `ALL` is what the application serves."""
 
+from service.course_files import routes as course
 from service.outbox import routes as deliveries
 from service.regrading import routes as regrading
 from service.routes import (
     audit,
     classes,
     classroom,
-    course,
     diffs,
     events,
     grades,

@@ -18,6 +18,8 @@ from service import accounts, database, dbos_queue, offerings
 from service.accounts import Role
 from service.app import create_app
 from service.audit import By
+from service.course_files import trees
+from service.course_files.loads import Difference
 from service.database import reading, writing
 from service.dependencies import Service
 from service.lti import platforms, tickets
@@ -28,6 +30,7 @@ from service.people import invitations, members, sessions, users
 from service.people.users import User
 from service.queue import FakeQueue, Handler, Stopping
 from service.regrading import trials
+from service.regrading.versions import Change
 from service.settings import Settings
 from service.tables import runs
 from service.worker import Grading, GradingWorker
@@ -198,6 +201,20 @@ class Stage:
             user = users.find_by_login(connection, login)
             assert user is not None, f"{login} has no account"
             return tickets.keep(connection, user.id, launch, self.clock())
+
+    def version(self) -> str:
+        """A version of the course's files that nobody has published."""
+        self.settings.course.mkdir(exist_ok=True)
+        (self.settings.course / "notes.md").write_text("One line.\n")
+        with writing(self.engine) as connection:
+            account = accounts.create(
+                connection, secret=accounts.new_secret(), role=Role.ADMIN, now=self.clock(), label="Ken Thompson"
+            )
+            files = {"course/notes.md": b"Another line.\n"}
+            found = trees.Found(
+                (Difference("L5.3", "changed", (Change("mutants", "m01", "changed"),)),), (), usable=True
+            )
+            return trees.add(connection, files, found, "Another line", By(account, self.clock())).id
 
     def settled(self) -> None:
         """Wait until every run has ended, and nothing waits for one."""

@@ -65,8 +65,8 @@ def test_a_teachers_evening(empty_stage: Stage, platform: Platform, chromium: Br
             assert misunderstood(teacher) == ["the scale is 1/sqrt(d_model).", "a [B, Tq, Tk] mask gets no head axis"]
             extend(teacher, roster()[2].student)
             before = told(stage, platform)
-            drop_mutant(stage.settings.course)
-            reload_course(admin)
+            drop_mutant(teacher, stage.settings.course / "mutants" / UNIT)
+            publish(admin)
             regrade(teacher, stage)
             after = told(stage, platform)
             assert teacher.complaints == admin.complaints == []
@@ -119,21 +119,12 @@ def register(shown: Screen, platform: Platform) -> None:
     press(shown.page, "Let in")
 
 
-def reload_course(shown: Screen) -> None:
+def publish(shown: Screen) -> None:
+    """What the teacher has sent."""
     shown.open("/course-files")
-    press(shown.page, "Read the files again")
-    assert TOO_HARD in shown.page.get_by_role("status").inner_text()
-
-
-def drop_mutant(course: Path) -> None:
-    """What whoever keeps the course's files does, with an editor."""
-    manifest = course / "mutants" / UNIT / "manifest.tsv"
-    lines = manifest.read_text("utf-8").splitlines(keepends=True)
-    manifest.write_text("".join(line for line in lines if not line.startswith(TOO_HARD)), "utf-8")
-    (manifest.parent / f"{TOO_HARD}.patch").unlink()
-    hints = manifest.parent / "hints.toml"
-    first, _, rest = hints.read_text("utf-8").partition(f"[mutants.{TOO_HARD}]")
-    hints.write_text(first + "[mutants." + rest.partition("[mutants.")[2], "utf-8")
+    shown.page.get_by_role("table").first.get_by_role("link").first.click()
+    press(shown.page, "Publish this version")
+    assert TOO_HARD in shown.page.get_by_role("status").first.inner_text()
 
 
 # -- what a teacher does ---------------------------------------------------------------------------------------------
@@ -180,6 +171,25 @@ def extend(shown: Screen, student: str) -> None:
     form.locator("[name=reason]").fill("ill")
     press(shown.page, "Extend")
     assert student in shown.page.locator("main").inner_text()
+
+
+def drop_mutant(shown: Screen, folder: Path) -> None:
+    """Send the unit's list of mutants and their hints without it."""
+    lines = (folder / "manifest.tsv").read_text("utf-8").splitlines(keepends=True)
+    manifest = "".join(line for line in lines if not line.startswith(TOO_HARD))
+    first, _, rest = (folder / "hints.toml").read_text("utf-8").partition(f"[mutants.{TOO_HARD}]")
+    hints = first + "[mutants." + rest.partition("[mutants.")[2]
+    files = {"manifest.tsv": manifest, "hints.toml": hints}
+    shown.open(f"/courses/{COURSE}")
+    shown.page.get_by_role("link", name="Course files").click()
+    shown.page.get_by_label("What it is for").fill("Nobody catches one mutant")
+    shown.page.get_by_label("An archive, or single files").set_input_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files.items()]
+    )
+    shown.page.get_by_label("Folder of single files").fill(f"course/mutants/{UNIT}")
+    shown.page.get_by_label("Files or folders to be removed").fill(f"course/mutants/{UNIT}/{TOO_HARD}.patch")
+    press(shown.page, "Check it")
+    assert TOO_HARD in shown.page.locator("main").inner_text()
 
 
 def regrade(shown: Screen, stage: Stage) -> None:

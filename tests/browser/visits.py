@@ -86,6 +86,7 @@ PAGES: Mapping[str, tuple[Visit, ...]] = {
     "/tokens": (Visit("/tokens", ADMIN),),
     "/users": (Visit("/users", ADMIN),),
     "/course-files": (Visit("/course-files", ADMIN),),
+    "/course-files/{version}": (Visit(lambda stage: f"/course-files/{stage.version()}", ADMIN),),
     "/audit": (Visit("/audit", ADMIN),),
     "/platforms": (Visit("/platforms", ADMIN),),
     "/platforms/{platform}": (Visit(lambda stage: f"/platforms/{stage.platform().id}", ADMIN),),

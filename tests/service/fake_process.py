@@ -16,7 +16,7 @@ from grader.seen import About
 from grader.submission import Submission
 from grader.unit import Unit
 from service.database import Held
-from service.processes import UNUSABLE, run_worker
+from service.processes import UNUSABLE, prepare, run_worker
 from service.settings import from_environment
 from service.worker import FakeGrading
 from tests.service import samples
@@ -34,6 +34,7 @@ def work(seconds: float, *, embedded: bool) -> None:
         time.sleep(seconds)
         return samples.report(about, unit.id, digest=submission.digest)
 
+    prepare(settings)
     run_worker(settings, samples.course(), FakeGrading(answer), until_stdin_closes=embedded)
 
 
@@ -42,6 +43,7 @@ if __name__ == "__main__":
         case ["web", port]:
             from service.web import run_web  # the worker does without the web framework
 
+            prepare(from_environment())
             run_web(from_environment(), samples.course(), "127.0.0.1", int(port), until_stdin_closes=True)
         case ["worker" | "embedded" as kind, seconds]:
             try:

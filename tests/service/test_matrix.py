@@ -255,8 +255,15 @@ TABLE = {
     ("GET", "/courses/{course}/units/{unit}/by-hand"): page(*STAFF),
     ("POST", "/courses/{course}/units/{unit}/by-hand"): page("teacher", "admin", good={422}),
     ("POST", "/v1/course/reload"): admin(good={409}),  # there are no files
-    ("GET", "/course-files"): page("admin"),
+    ("POST", "/v1/course/versions"): staff(good={415}),
+    ("GET", "/v1/course/versions"): staff(),
+    ("GET", "/v1/course/versions/{version}"): staff(good={404}),
+    ("POST", "/v1/course/versions/{version}/publish"): admin(good={404}),
+    ("GET", "/v1/course/files"): staff(good={409}),
+    ("GET", "/course-files"): page("teacher", "elsewhere", "admin"),
     ("POST", "/course-files"): page("admin", good={409}),
+    ("GET", "/course-files/{version}"): page("teacher", "elsewhere", "admin", good={404}),
+    ("POST", "/course-files/{version}"): page("admin", good={404}),
     ("POST", "/v1/regrades"): staff(good={202}, send={"json": {"unit": "L0.0", "reason": "a new test"}}),
     ("GET", "/v1/regrades"): staff(),
     ("GET", REGRADE): staff(),
@@ -311,7 +318,13 @@ class Scene:
 
     @property
     def names(self):
-        mine = {"run_id": self.run, "delivery": self.delivery, "token_id": self.token_id, "login": "ada"}
+        mine = {
+            "run_id": self.run,
+            "delivery": self.delivery,
+            "token_id": self.token_id,
+            "login": "ada",
+            "version": "0",
+        }
         return {**mine, "regrade_id": self.batch, **PLAIN}
 
     def path(self, template, entry):
@@ -421,8 +434,8 @@ def test_who_is_in_another_course_only_sees_nothing_and_changes_nothing(bench, m
             assert not said & set(secrets) or answer.status_code == 404, (who, answer.text)
 
 
-EVERYBODYS = ("/v1/me", "/v1/courses", "/v1/audit", "/v1/units/{unit}")
-"""What is answered about the caller's own courses, or is no secret."""
+EVERYBODYS = ("/v1/me", "/v1/courses", "/v1/audit", "/v1/units/{unit}", "/v1/course/versions", "/v1/course/files")
+"""What is answered about the caller's own courses, is of all courses, or is no secret."""
 
 
 @pytest.mark.full

@@ -61,7 +61,7 @@ class Served:
                 words = (stat.parent / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if parent == self.process.pid:
+            if parent == self.process.pid and len(words) > 3:  # one that has just ended has no words
                 found[words[3].decode()] = int(stat.parent.name)
         return found
 

@@ -1,8 +1,8 @@
-"""The course's files as they are now go in; what differs from the course in use comes out, and they are in use then.
+"""A course goes in; what differs from the course in use comes out, and it is in use then.
 
 Nothing is read while it is being edited: somebody says when. The web process that is asked takes the course at once; a
 worker sees that it was asked, ends what it is at, and starts anew, so that nothing of the course before is left in it.
-A course of which a unit that was in use does not load is not taken. (docs/decisions/0198)
+A course of which a unit that was in use does not load is not taken. (docs/decisions/0198, 0229)
 """
 
 from collections.abc import Sequence
@@ -49,10 +49,11 @@ def differences(before: Course, after: Course) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def note(connection: sa.Connection, course: Course, found: Sequence[Difference], by: By) -> None:
-    """Have the workers start anew, and write down who wanted it and what it changed."""
+def note(connection: sa.Connection, course: Course, tree: str | None, found: Sequence[Difference], by: By) -> None:
+    """Take a version of the files, None: those on the machine, into use: workers start anew. Write down who wanted it
+    and what it changed."""
     assert by.who is not None
-    connection.execute(course_loads.insert().values(at=by.now, token=by.who.id, digest=course.digest))
+    connection.execute(course_loads.insert().values(at=by.now, token=by.who.id, digest=course.digest, tree=tree))
     detail = {
         each.unit: [each.how, *(f"{change.kind} {change.name}: {change.how}" for change in each.changes[:50])]
         for each in found
@@ -60,12 +61,15 @@ def note(connection: sa.Connection, course: Course, found: Sequence[Difference],
     audit.note(
         connection,
         by,
-        action="course.reload",
-        object=course.digest,
+        action="course.reload" if tree is None else "course.publish",
+        object=tree or course.digest,
         detail={"units": detail},
     )
 
 
-def last(connection: sa.Connection) -> int:
-    """The number of the last time; 0 if there was none. A worker that finds a higher one than at its start is old."""
-    return connection.execute(sa.select(sa.func.max(course_loads.c.id))).scalar_one() or 0
+def chosen(connection: sa.Connection) -> tuple[int, str | None]:
+    """The number of the last choice, and the version that is in use; (0, None) if nobody has chosen. A worker that
+    finds a higher number than at its start is old."""
+    query = sa.select(course_loads.c.id, course_loads.c.tree).order_by(course_loads.c.id.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return (row.id, row.tree) if row is not None else (0, None)

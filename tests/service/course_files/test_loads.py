@@ -101,7 +101,7 @@ HARDER = small_course.PATCH.replace("x * x + self.offset", "x * self.factor + se
 
 
 @pytest.mark.full
-def test_a_mutant_is_changed_read_again_regraded_and_rolled_back(serve, tmp_path):
+def test_a_mutant_is_changed_published_regraded_and_rolled_back(serve):
     served: Served = serve("--dev-token", "letmein")
     served.said(r"Serving at http://")
     client = served.client
@@ -111,8 +111,9 @@ def test_a_mutant_is_changed_read_again_regraded_and_rolled_back(serve, tmp_path
     submission = before["submission"]["id"]
 
     worker = served.children()["worker"]
-    (tmp_path / MUTANT).write_text(HARDER)
-    [changed] = client.post("/v1/course/reload").json()["changed"]
+    files, folder = {"files": ("s01.patch", HARDER.encode())}, {"into": "course/mutants/Z1", "note": "a harder fault"}
+    version = client.post("/v1/course/versions", files=files, data=folder).json()
+    [changed] = client.post(f"{version['links']['self']}/publish").json()["changed"]
     assert [(each["kind"], each["name"]) for each in changed["parts"]] == [("mutants", "s01")]
     until(lambda: served.children().get("worker", worker) != worker)
 

@@ -1,0 +1,152 @@
+"""Files of the course that somebody uploaded go in, as versions beside what is in use; what each would change, and the
+course that is in use, come out.
+
+A version is checked when it is sent, and never changed. One of them is in use, or the files on the machine: the last
+row of ag_course_loads says which. So taking another one, an earlier one too, is one row. Every process that grades lays
+the files of the version in use out in a folder of its own, and reads them there. (docs/decisions/0229)
+"""
+
+import json
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from grader import course_tree
+from grader.course_tree import Files
+from grader.unit import Course, UnitProblem
+from grader.units import load_course
+from service import audit, blobs, submissions
+from service.audit import By
+from service.course_files.loads import Difference, chosen, differences
+from service.regrading.versions import Change
+from service.settings import Settings
+from service.tables import blobs as blob_rows
+from service.tables import course_tree_files as file_rows
+from service.tables import course_trees as rows
+from service.tables import tokens
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a version would have changed when it was sent, and what is wrong with it: `problems` of units that are in
+    use keep it from being used."""
+
+    changed: tuple[Difference, ...]
+    problems: tuple[UnitProblem, ...]
+    usable: bool
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A version of the course's files. `sender` is the name of who sent it, or of their token."""
+
+    id: str
+    made_at: float
+    sender: str
+    note: str
+    found: Found
+
+
+@dataclass(frozen=True)
+class InUse:
+    """What a process grades by: the number of the choice, the folder it was read from, and the course."""
+
+    load: int
+    root: Path
+    course: Course
+
+
+# -- what is in use --------------------------------------------------------------------------------------------------
+
+
+def in_use(connection: sa.Connection, settings: Settings) -> InUse:
+    """The course that is in use."""
+    load, tree = chosen(connection)
+    root = laid(connection, settings, tree)
+    return InUse(load, root, load_course(root))
+
+
+def laid(connection: sa.Connection, settings: Settings, tree: str | None) -> Path:
+    """Where the files of the version lie: a folder of its own, made if it is not there. None: those on the machine."""
+    if tree is None:
+        return settings.course
+    return course_tree.lay(files_of(connection, tree), settings.data / "course-trees" / tree)
+
+
+def files_in_use(connection: sa.Connection, settings: Settings) -> Files:
+    """Raises OSError."""
+    _, tree = chosen(connection)
+    return files_of(connection, tree) if tree is not None else course_tree.read(settings.course)
+
+
+# -- versions --------------------------------------------------------------------------------------------------------
+
+
+def check(files: Files, before: Course) -> Found:
+    """Load the files as a course, from a folder that is gone afterwards, and hold it against the one before."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            course = load_course(course_tree.lay(files, Path(folder) / "tree"))
+        except NotADirectoryError:
+            return Found((), (UnitProblem("modules", "modules", 0, "is not a folder"),), usable=False)
+    usable = not any(problem.unit in before.units for problem in course.problems)
+    changed = differences(before, course) if usable else ()
+    return Found(changed, course.problems, usable)
+
+
+def add(connection: sa.Connection, files: Files, found: Found, note: str, by: By) -> Tree:
+    assert by.who is not None
+    tree = Tree(submissions.new_id(), by.now, by.who.label, note, found)
+    values = {"id": tree.id, "made_at": by.now, "token": by.who.id, "note": note, "found": _text(found)}
+    connection.execute(rows.insert().values(values))
+    digests = blobs.add(connection, list(files.values()))
+    named = [{"tree": tree.id, "path": path, "digest": digest} for path, digest in zip(files, digests, strict=True)]
+    connection.execute(file_rows.insert(), named)
+    detail = {"note": note, "units": [each.unit for each in found.changed], "usable": found.usable}
+    audit.note(connection, by, action="course.propose", object=tree.id, detail=detail)
+    return tree
+
+
+def find(connection: sa.Connection, tree_id: str) -> Tree | None:
+    row = connection.execute(_QUERY.where(rows.c.id == tree_id)).one_or_none()
+    return _tree(row) if row is not None else None
+
+
+def newest(connection: sa.Connection, limit: int) -> Sequence[Tree]:
+    query = _QUERY.order_by(rows.c.made_at.desc(), rows.c.id).limit(limit)
+    return [_tree(row) for row in connection.execute(query)]
+
+
+_QUERY = sa.select(rows, sa.func.coalesce(tokens.c.label, "").label("sender")).select_from(
+    rows.outerjoin(tokens, tokens.c.id == rows.c.token)
+)
+
+
+def files_of(connection: sa.Connection, tree_id: str) -> dict[str, bytes]:
+    query = sa.select(file_rows.c.path, blob_rows.c.data).join(blob_rows, blob_rows.c.digest == file_rows.c.digest)
+    found = connection.execute(query.where(file_rows.c.tree == tree_id).order_by(file_rows.c.path))
+    return {row.path: zlib.decompress(row.data) for row in found}
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _text(found: Found) -> str:
+    changed = [{"unit": d.unit, "how": d.how, "changes": [vars(each) for each in d.changes]} for d in found.changed]
+    problems = [vars(problem) for problem in found.problems]
+    return json.dumps({"changed": changed, "problems": problems, "usable": found.usable})
+
+
+def _tree(row: sa.Row[tuple[object, ...]]) -> Tree:
+    said = json.loads(row.found)
+    changed = tuple(Difference(d["unit"], d["how"], tuple(map(_change, d["changes"]))) for d in said["changed"])
+    problems = tuple(UnitProblem(**each) for each in said["problems"])
+    return Tree(row.id, row.made_at, row.sender, row.note, Found(changed, problems, said["usable"]))
+
+
+def _change(said: Mapping[str, str]) -> Change:
+    return Change(**said)

@@ -1,0 +1,148 @@
+"""A teacher proposes files of the course, an administrator publishes them and goes back; processes take them up."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from grader import course_tree
+from service import blobs, database, tables
+from service.course_files import trees
+from tests.grader import small_course
+
+OTHER = small_course.PATCH.replace("x * x", "x * x * x")
+MUTANT = "course/mutants/Z1/s01.patch"
+HERE = "/v1/course/versions"
+
+
+@pytest.fixture
+def used(bench):
+    """The small course, in use."""
+    small_course.write_course(bench.settings.course.parent)
+    assert bench.client.request("POST", "/v1/course/reload", headers=bench.auth("admin")).status_code == 200
+
+
+@pytest.fixture
+def propose(bench):
+    def propose(files=None, who="teacher", **fields):
+        archive = course_tree.packed({path: text.encode() for path, text in (files or {}).items()})
+        sent = {"files": ("tree.zip", archive)} if files else {"files": ("", b"")}
+        return bench.client.request(
+            "POST", HERE, headers=bench.auth(who), files=sent, data={"note": "harder", **fields}
+        )
+
+    return propose
+
+
+@pytest.fixture
+def publish(bench):
+    def publish(version, who="admin"):
+        return bench.client.request("POST", f"{HERE}/{version}/publish", headers=bench.auth(who))
+
+    return publish
+
+
+def mutant(bench, course=None):
+    """The one mutant of what is in use: of the web process, or of a course."""
+    units = (course or bench.app.state.service.course).units
+    return units["Z1"].mutants[0].files
+
+
+def restarted(bench):
+    """What a process that starts now would grade by."""
+    with database.reading(bench.engine) as connection:
+        return trees.in_use(connection, bench.settings)
+
+
+def test_a_proposal_is_told_in_full_and_changes_nothing(bench, used, propose):
+    before = mutant(bench)
+    made = propose({MUTANT: OTHER})
+    assert made.status_code == 201 and made.headers["Location"] == made.json()["links"]["self"]
+    found = bench.get(made.json()["links"]["self"], "teacher").json()
+    assert found["changed"] == [
+        {"unit": "Z1", "how": "changed", "parts": [{"kind": "mutants", "name": "s01", "how": "changed"}]}
+    ]
+    assert (found["usable"], found["in_use"], found["problems"]) == (True, False, [])
+    assert mutant(bench) == mutant(bench, restarted(bench).course) == before
+    assert len(bench.rows(tables.course_loads)) == 1
+
+
+def test_what_is_published_is_used_by_every_process_and_can_be_taken_back(bench, used, propose, publish):
+    old = mutant(bench)
+    first, second = propose({MUTANT: OTHER}).json()["id"], propose(remove="course/fixtures/Z1", note="x").json()
+    assert second["usable"] is False and "data.json" in second["problems"][0]["reason"]
+    answer = publish(first)
+    assert answer.json()["changed"][0]["parts"] == [{"kind": "mutants", "name": "s01", "how": "changed"}]
+    new = mutant(bench)
+    started = restarted(bench)
+    assert old != new == mutant(bench, started.course)
+    assert (started.load, started.root.is_relative_to(bench.settings.data)) == (2, True)
+    assert publish(second["id"]).json()["code"] == "course_unusable" and mutant(bench) == new
+    back = bench.client.request("POST", "/v1/course/reload", headers=bench.auth("admin"))  # to the machine's files
+    assert back.json()["changed"] and mutant(bench) == mutant(bench, restarted(bench).course) == old
+    publish(first)
+    assert mutant(bench) == new
+    actions = [row.action for row in bench.rows(tables.audit) if row.action.startswith("course.")]
+    assert actions == ["course.reload", *["course.propose"] * 2, "course.publish", "course.reload", "course.publish"]
+    [said] = [json.loads(row.detail) for row in bench.rows(tables.audit) if row.action == "course.publish"][:1]
+    assert said == {"units": {"Z1": ["changed", "mutants s01: changed"]}}
+
+
+def test_a_proposal_builds_on_what_is_in_use(bench, used, propose, publish):
+    publish(propose({MUTANT: OTHER}).json()["id"])
+    two = {"course/fixtures/Z1/data.json": '{"a": 1}'}
+    publish(propose(two, note="another fixture").json()["id"])
+    files = zipfile.ZipFile(io.BytesIO(bench.get("/v1/course/files", "teacher").content))
+    assert (files.read(MUTANT), files.read(*two)) == (OTHER.encode(), b'{"a": 1}')
+
+
+def test_the_whole_course_replaces_what_is_not_sent(bench, used, propose):
+    kept = {path: text for path, text in small_course.FILES.items() if path.endswith((".toml", ".pyi", ".py"))}
+    found = propose(kept, whole="on").json()
+    assert found["usable"] is False and found["problems"]
+
+
+@pytest.mark.parametrize(
+    ("files", "fields", "code"),
+    [
+        ({MUTANT: OTHER}, {"note": ""}, "note_missing"),
+        (None, {}, "nothing_sent"),
+        ({MUTANT: small_course.PATCH}, {}, "nothing_changed"),
+        ({"../x": ""}, {}, "path_traversal"),
+        (None, {"remove": "course/nowhere"}, "file_unknown"),
+    ],
+)
+def test_what_cannot_be_proposed_is_said(bench, used, propose, files, fields, code):
+    answer = propose(files, **fields)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert bench.rows(tables.course_trees) == []
+
+
+def test_teachers_propose_and_only_administrators_publish(bench, used, propose, publish):
+    assert [propose({MUTANT: OTHER}, who).status_code for who in ("ada", "lms")] == [403, 403]
+    version = propose({MUTANT: OTHER}).json()["id"]
+    assert [publish(version, who).status_code for who in ("ada", "lms", "teacher")] == [403, 403, 403]
+    assert [bench.get("/v1/course/files", who).status_code for who in ("ada", "lms", "teacher")] == [403, 403, 200]
+    assert len(bench.rows(tables.course_loads)) == 1
+
+
+def test_files_of_a_version_are_kept_when_blobs_are_collected(bench, used, propose):
+    version = propose({MUTANT: OTHER}).json()["id"]
+    with database.writing(bench.engine) as connection:
+        assert blobs.collect(connection) == 0
+        assert trees.files_of(connection, version)[MUTANT] == OTHER.encode()
+
+
+def test_the_pages_show_the_lines_and_publish(bench, used, propose):
+    teacher, admin = bench.browser("tess", default="teacher"), bench.browser("root", admin=True)
+    page = propose({MUTANT: OTHER}, note="<b>harder</b>").json()["links"]["page"]
+    shown = teacher.get(page).text
+    assert "<ins>++            x = x * x * x + self.offset</ins>" in shown and "&lt;b&gt;harder" in shown
+    assert "Publish this version" not in shown and teacher.post(page).status_code == 403
+    assert "Publish this version" in admin.get(page).text
+    published = admin.post(page).text
+    assert "Z1 was changed: mutants <code>s01</code> changed" in published and "In use is the version" in published
+    assert "It is in use." in teacher.get(page).text and "Every file is the same." in teacher.get(page).text
+    assert "by an administrator" not in admin.get("/course-files").text
+    assert bench.browser("gus", default="grader").get("/course-files").status_code == 403
