@@ -67,7 +67,7 @@ def accept(service: Service, sender: Sender, unit: Unit, form: Form, posting: Po
             raise Refused(sender.account)
         account = _within(sender.account, post.course)
         student = posted.student(account, post.named)
-        posted.check_callback(account, student, post.callback, Reach.of(service.settings))
+        posted.check_callback(account, student, post.callback, Reach.of_callbacks(service.settings))
         if receipt.token != sender.token:
             _check_holder(service, account, receipt)
         with _claimed(service, account, post, posting.key, now) as claim:

@@ -83,7 +83,8 @@ def create_app(service: Service) -> FastAPI:
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Frames, engine=service.engine)
-    app.add_middleware(Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips)
+    proxies = {"root_path": settings.root_path, "trusted": settings.forwarded_allow_ips}
+    app.add_middleware(Proxies, **proxies, public_url=settings.public_url)
     return app
 
 

@@ -22,6 +22,7 @@ sandbox_option = click.option("--sandbox", type=click.Choice(["docker", "process
 jobs_option = click.option("--jobs", type=click.IntRange(1), help="Runs at a time within one submission.")
 host_option = click.option("--host", default="127.0.0.1", show_default=True)
 port_option = click.option("--port", type=click.IntRange(1, 65_535), default=8000, show_default=True)
+public_option = click.option("--public-url", help="Where people reach the service, as https://grader.example.")
 child_option = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 
 
@@ -68,6 +69,7 @@ def main() -> None:
 @course_option
 @sandbox_option
 @jobs_option
+@public_option
 @click.option("--dev-token", help="Accept this token as an administrator's, for as long as it is given.")
 def serve_command(
     host: str,
@@ -76,11 +78,12 @@ def serve_command(
     course: Path | None,
     sandbox: str | None,
     jobs: int | None,
+    public_url: str | None,
     dev_token: str | None,
 ) -> None:
     """Run the whole service: the web process, the worker and the sender."""
     with usage_errors():
-        settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs)
+        settings = from_environment(data=data, course=course, sandbox=sandbox, jobs=jobs, public_url=public_url)
         if not settings.course.is_dir():
             raise click.UsageError(wording.course_tree_missing(settings.course))
         if settings.sandbox == "process":
@@ -90,7 +93,7 @@ def serve_command(
         def begin() -> None:
             prepare(settings)
             admit_admin(settings, dev_token)
-            invite_first(settings, address(host, port))
+            invite_first(settings, settings.public_url or address(host, port) + settings.root_path)
 
         sys.exit(serve(settings, host, port, click.echo, begin))
 
@@ -100,13 +103,16 @@ def serve_command(
 @port_option
 @data_option
 @course_option
+@public_option
 @child_option
-def web_command(host: str, port: int, data: Path | None, course: Path | None, until_stdin_closes: bool) -> None:
+def web_command(
+    host: str, port: int, data: Path | None, course: Path | None, public_url: str | None, until_stdin_closes: bool
+) -> None:
     """Run the web process alone; it never touches the sandbox."""
     from service.web import run_web
 
     with usage_errors():
-        settings = from_environment(data=data, course=course)
+        settings = from_environment(data=data, course=course, public_url=public_url)
         logs.settle(settings.log, settings.logged_from, "web")
         prepare(settings)
         run_web(settings, _in_use(settings).course, host, port, until_stdin_closes=until_stdin_closes)

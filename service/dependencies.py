@@ -30,6 +30,7 @@ from service.queue import Queue
 from service.receipts import Signer
 from service.settings import Settings
 from service.stats import Stats
+from service.throttle import Throttle
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Service:
     receipts: Signer = field(default_factory=Signer)
     stats: Stats = field(default_factory=Stats)  # of this process
     passwords: Passwords = field(default_factory=Passwords)
+    throttle: Throttle = field(default_factory=Throttle)
 
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -61,6 +63,17 @@ Credentials = Annotated[
     HTTPAuthorizationCredentials | None,
     Depends(HTTPBearer(auto_error=False, description="a token from the course staff")),
 ]
+
+
+def unhurried(request: Request, service: Served) -> None:
+    """For routes that do something for whoever is not signed in; raises Problem 429 for a flood."""
+    seconds = service.throttle.wait_seconds(sessions.address_of(request), service.clock())
+    if seconds:
+        headers = {"Retry-After": str(int(seconds) + 1)}
+        raise Problem(429, "too_many_requests", wording.TOO_MANY_REQUESTS, headers=headers)
+
+
+Unhurried = Depends(unhurried)
 
 
 SAFE = ("GET", "HEAD", "OPTIONS")

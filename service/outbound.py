@@ -2,7 +2,8 @@
 
 Whoever names an address could have us ask a machine that only we can reach. So a host is looked up once, every address
 it has must be public, and the connection is made to that very address: what the name means a moment later does not
-matter. Hosts that the operator lists may be private. Nothing follows a redirect. (docs/decisions/0203)
+matter. Hosts that the operator lists may be private. Nothing follows a redirect. Receivers of callbacks and learning
+platforms are reached this way. (docs/decisions/0203, 0230)
 """
 
 import ipaddress
@@ -36,23 +37,34 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. `retry_after` is the header as it was sent, '' without one."""
+    """What came back: the first bytes of the body, and whether it was `cut` there; headers by lower-case names."""
 
     status: int
     body: bytes
-    retry_after: str
+    cut: bool
+    headers: Mapping[str, str]
+
+    @property
+    def retry_after(self) -> str:
+        """The header as it was sent, '' without one."""
+        return self.headers.get("retry-after", "")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Where requests may go: to `listed` hosts (or host:port); if there are none, to any public host by https."""
+    """Where requests may go: to `listed` hosts (or host:port), and to any public host by https, unless hosts are listed
+    and those `only`."""
 
     listed: frozenset[str] = frozenset()
+    only: bool = True
 
     @classmethod
-    def of(cls, settings: Settings) -> "Reach":
-        names = (name.strip().lower() for name in settings.callback_hosts.split(","))
-        return cls(frozenset(name for name in names if name))
+    def of_callbacks(cls, settings: Settings) -> "Reach":
+        return cls(_names(settings.callback_hosts))
+
+    @classmethod
+    def of_platforms(cls, settings: Settings) -> "Reach":
+        return cls(_names(settings.platform_hosts), only=False)
 
     def check_url(self, url: str) -> None:
         """Raises Unreachable for an address that is refused whatever its name means."""
@@ -67,7 +79,7 @@ class Reach:
         assert host is not None
         if self.lists(host, port or _USUAL[parts.scheme]):
             return
-        if self.listed:
+        if self.listed and self.only:
             raise Unreachable(wording.not_listed(host))
         if parts.scheme != "https":
             raise Unreachable(wording.not_https(host))
@@ -88,6 +100,11 @@ class Reach:
         if not self.lists(host, port) and not all(map(is_public, found)):
             raise Unreachable(wording.private(host))
         return found
+
+
+def _names(text: str) -> frozenset[str]:
+    names = (name.strip().lower() for name in text.split(","))
+    return frozenset(name for name in names if name)
 
 
 def is_public(address: str) -> bool:
@@ -131,14 +148,19 @@ class Outbound:
         look_up: Lookup = look_up,
         connect: httpcore.NetworkBackend | None = None,
         whole_seconds: float = WHOLE_SECONDS,
+        body_bytes: int = BODY_BYTES,
     ) -> None:
         self._reach = reach
         self._look_up = look_up
         self._connect = connect or httpcore.SyncBackend()
         self._whole_seconds = whole_seconds
+        self._body_bytes = body_bytes
         self._tls = ssl.create_default_context()
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        return self.send("POST", url, body, headers)
+
+    def send(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send it once. Raises Unreachable, when nothing has arrived, and httpcore's errors, when it may have."""
         self._reach.check_url(url)
         backend = _Checked(self._reach, self._look_up, self._connect, time.monotonic() + self._whole_seconds)
@@ -147,25 +169,26 @@ class Outbound:
             with (
                 httpcore.ConnectionPool(ssl_context=self._tls, network_backend=backend) as pool,
                 pool.stream(
-                    "POST", url, headers=list(headers.items()), content=body, extensions={"timeout": timeout}
+                    method, url, headers=list(headers.items()), content=body, extensions={"timeout": timeout}
                 ) as answer,
             ):
-                return Answer(answer.status, _beginning(answer), _header(answer, b"retry-after"))
+                said, cut = self._beginning(answer)
+                return Answer(answer.status, said, cut, _headers(answer))
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise Unreachable(wording.not_reached(str(error) or wording.NO_ANSWER)) from error
 
+    def _beginning(self, answer: httpcore.Response) -> tuple[bytes, bool]:
+        read = bytearray()
+        for chunk in answer.iter_stream():
+            read += chunk
+            if len(read) > self._body_bytes:
+                break
+        return bytes(read[: self._body_bytes]), len(read) > self._body_bytes
 
-def _beginning(answer: httpcore.Response) -> bytes:
-    read = bytearray()
-    for chunk in answer.iter_stream():
-        read += chunk
-        if len(read) >= BODY_BYTES:
-            break
-    return bytes(read[:BODY_BYTES])
 
-
-def _header(answer: httpcore.Response, wanted: bytes) -> str:
-    return next((value.decode("latin-1") for name, value in answer.headers if name.lower() == wanted), "")
+def _headers(answer: httpcore.Response) -> dict[str, str]:
+    """By lower-case names; of a header that came twice the first."""
+    return {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in reversed(answer.headers)}
 
 
 class _Checked(httpcore.NetworkBackend):

@@ -19,6 +19,9 @@ PREFIX = re.compile(r"(?:/[A-Za-z0-9_][A-Za-z0-9._~-]*){0,8}", re.ASCII)
 """What a path can begin with behind a proxy. A segment begins with a letter, digit or underscore: neither //, which
 would name another host, nor /.. can be said."""
 
+PUBLIC_URL = re.compile(rf"https?://[A-Za-z0-9.-]+(?::\d{{1,5}})?(?P<path>{PREFIX.pattern})", re.ASCII)
+"""What a public address looks like: no user name, query or fragment, and no slash at its end."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,7 +49,8 @@ class Settings:
     stop_seconds: float = 20.0  # what a stopping worker gives the run it is in before it hands it back
     engine_poll_seconds: float = 0.25
     keep_submissions_days: float = 0.0  # 0: for ever
-    root_path: str = ""  # under which a proxy serves us, such as /grader
+    public_url: str = ""  # where people reach us, as https://grader.example/grader; empty: where a request came to
+    root_path: str = ""  # under which a proxy serves us, such as /grader; with public_url, its path
     forwarded_allow_ips: str = "127.0.0.1,::1"  # proxies whose X-Forwarded-* are believed: addresses, networks or *
     max_connections: int = 2000  # of one web process; over it, 503
     max_streams: int = 1000  # event streams of one web process
@@ -54,6 +58,7 @@ class Settings:
     max_streams_per_token: int = 500  # of staff and LMS
     sender: bool = True  # `serve` tells others of grades; off for a copy of a database whose original does
     callback_hosts: str = ""  # who may be called back: hosts, or host:port, by commas; empty: any public one by https
+    platform_hosts: str = ""  # learning platforms at private addresses; those at public ones are asked without
     metrics_token: str = ""  # a token that reads /metrics and nothing else
     log: LogForm = "text"
     log_level: str = ""  # empty: info for json, warning for text
@@ -101,6 +106,13 @@ class Settings:
         if self.forwarded_allow_ips not in ("", "*"):
             for proxy in self.forwarded_allow_ips.split(","):
                 ip_network(proxy.strip())  # a name, or a network with host bits, would silently be believed by nobody
+        if self.public_url:
+            found = PUBLIC_URL.fullmatch(self.public_url)
+            if found is None:
+                raise ValueError(f"public_url must be like https://grader.example/grader, got {self.public_url!r}")
+            if self.root_path not in ("", found["path"]):
+                raise ValueError(f"root_path is {self.root_path}, but public_url has another: {self.public_url}")
+            object.__setattr__(self, "root_path", found["path"])
         if not PREFIX.fullmatch(self.root_path):
             raise ValueError(f"root_path must be like /grader, without a slash at its end, got {self.root_path!r}")
 
@@ -133,6 +145,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "max_attempts": int,
     "keep_submissions_days": float,
     "attempts_per_hour": int,
+    "public_url": str,
     "root_path": str,
     "forwarded_allow_ips": str,
     "max_connections": int,
@@ -141,6 +154,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "max_streams_per_token": int,
     "sender": _switch,
     "callback_hosts": str,
+    "platform_hosts": str,
     "metrics_token": str,
     "log": str,
     "log_level": str,
@@ -155,6 +169,7 @@ def from_environment(
     course: Path | None = None,
     sandbox: str | None = None,
     jobs: int | None = None,
+    public_url: str | None = None,
 ) -> Settings:
     """Read AUTOGRADER_* variables; what is passed by name (from the command line) wins over them.
 
@@ -163,7 +178,7 @@ def from_environment(
     read: dict[str, Any] = {
         name: of_text(environ[_variable(name)]) for name, of_text in _READ.items() if _variable(name) in environ
     }
-    given = {"data": data, "course": course, "sandbox": sandbox, "jobs": jobs}
+    given = {"data": data, "course": course, "sandbox": sandbox, "jobs": jobs, "public_url": public_url}
     return Settings(**read | {name: value for name, value in given.items() if value is not None})
 
 

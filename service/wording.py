@@ -56,6 +56,7 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
     )
 
 
+TOO_MANY_REQUESTS = "Your address asks too often. Wait a minute, then try again."
 OVERRIDE_INCOMPLETE = "A grade set by hand needs a student, a number of percent from 0 to 100, and a reason."
 OVERRIDE_UNKNOWN = "No grade was set by hand for this student."
 HINTS_WITHHELD = "The course gives no hints for this submission. Its report says how much is told."

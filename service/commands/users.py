@@ -14,14 +14,16 @@ from service.people import invitations, members, users
 from service.people import wording as sentences
 from service.people.members import Source
 from service.people.users import Taken, User
-from service.settings import Settings
+from service.settings import Settings, from_environment
 
 FIRST_LOGIN = "admin"
 FIRST_SECONDS = 86_400.0
 LOCAL = "http://127.0.0.1:8000"
 
 url_option = click.option(
-    "--url", default=LOCAL, show_default=True, help="Where people reach the service, for the link."
+    "--url",
+    default=lambda: from_environment().public_url or LOCAL,
+    help=f"Where people reach the service, for the link.  [default: AUTOGRADER_PUBLIC_URL, or {LOCAL}]",
 )
 
 
@@ -118,7 +120,7 @@ def invite_first(settings: Settings, url: str) -> None:
                 _note(connection, "user.add", user, now)
             if user.admin:
                 code = _invite(connection, user, now, FIRST_SECONDS)
-                click.echo(sentences.first_link(invitations.link(url + settings.root_path, code)))
+                click.echo(sentences.first_link(invitations.link(url, code)))
     finally:
         engine.dispose()
 

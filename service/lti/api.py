@@ -30,6 +30,7 @@ from service.lti.placements import Context, Link
 from service.lti.platforms import Platform
 from service.lti.routes import REGISTER, base_url
 from service.lti.speaking import Away
+from service.outbound import Reach
 from service.problems import Problem, documented
 
 router = APIRouter(tags=["learning platforms"])
@@ -157,7 +158,9 @@ def members(
     with reading(service.engine) as connection:
         found = connected(connection, course, context)
     try:
-        done = syncing.sync(service.engine, found, By(account, service.clock(), request_id))
+        done = syncing.sync(
+            service.engine, Reach.of_platforms(service.settings), found, By(account, service.clock(), request_id)
+        )
     except Away as error:
         raise Problem(502, "lti_platform_away", str(error)) from error
     return SyncedAnswer(listed=done.listed, changed=done.changed, left=done.left)
@@ -233,7 +236,14 @@ def add_column(service: Service, context: Context, link: Link, by: By) -> None:
     """Have a column made, unless there is one. Raises Away."""
     if not link.line_item_url:
         unit = service.course.units.get(link.unit)
-        syncing.add_column(service.engine, context, link, unit.title if unit is not None else link.unit, by)
+        syncing.add_column(
+            service.engine,
+            Reach.of_platforms(service.settings),
+            context,
+            link,
+            unit.title if unit is not None else link.unit,
+            by,
+        )
 
 
 def new_code(connection: sa.Connection, account_id: str, course: str, now: float) -> str:

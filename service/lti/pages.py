@@ -18,6 +18,7 @@ from service.lti.answers import PlatformBody
 from service.lti.api import add_column, connected, known, link_of, new_code, platform_of
 from service.lti.routes import LAUNCH, REGISTER, base_url
 from service.lti.speaking import Away
+from service.outbound import Reach
 from service.problems import Problem
 from service.views import Administering, Posted, Teaching, text
 
@@ -219,7 +220,9 @@ def read_members(
     with reading(service.engine) as connection:
         found = connected(connection, course, context)
     try:
-        done = syncing.sync(service.engine, found, By(account, service.clock(), request_id))
+        done = syncing.sync(
+            service.engine, Reach.of_platforms(service.settings), found, By(account, service.clock(), request_id)
+        )
     except Away as error:
         return _course(request, service, course, error=wording.members_not_read(str(error)), status=502)
     return _course(request, service, course, notice=wording.members_read(done.listed, done.changed, done.left))

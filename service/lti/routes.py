@@ -20,7 +20,7 @@ from service import accounts, links, offerings, views
 from service.accounts import Account, Role
 from service.audit import By
 from service.database import reading, writing
-from service.dependencies import RequestId, Served, Service
+from service.dependencies import RequestId, Served, Service, Unhurried
 from service.lti import (
     ags,
     deep_linking,
@@ -40,6 +40,7 @@ from service.lti.messages import Kind, Launch, Refused
 from service.lti.placements import Context
 from service.lti.speaking import Away, Session
 from service.offerings import Offering
+from service.outbound import Reach
 from service.people import pages as people_pages
 from service.people import sessions
 from service.people.users import User
@@ -85,13 +86,13 @@ def jwks(service: Served) -> Response:
 # -- login -----------------------------------------------------------------------------------------------------------
 
 
-@router.post("/lti/login")
+@router.post("/lti/login", dependencies=[Unhurried])
 def posted_login(request: Request, form: Posted) -> Response:
     """A platform may begin a login either way; browsers keep our cookie by the same way."""
     return _with_cookie(request, {name: text(form, name) for name in LOGIN_FIELDS})
 
 
-@router.get("/lti/login")
+@router.get("/lti/login", dependencies=[Unhurried])
 def login(request: Request, service: Served) -> Response:
     said = {name: request.query_params.get(name, "") for name in LOGIN_FIELDS}
     if not said["iss"] or not said["login_hint"] or any(len(value) > FIELD_CHARS for value in said.values()):
@@ -133,7 +134,7 @@ def _sent(said: Mapping[str, str]) -> dict[str, str]:
 # -- launch ----------------------------------------------------------------------------------------------------------
 
 
-@router.post(LAUNCH)
+@router.post(LAUNCH, dependencies=[Unhurried])
 def launch(request: Request, service: Served, form: Posted, request_id: RequestId) -> Response:
     """Whoever the platform sends is signed in, and shown what they came for."""
     try:
@@ -141,7 +142,7 @@ def launch(request: Request, service: Served, form: Posted, request_id: RequestI
             raise Refused(wording.CANCELLED, f"the platform says {text(form, 'error')[:200]}")
         found = messages.verified(
             service.engine,
-            Session(),
+            Session(Reach.of_platforms(service.settings)),
             state=text(form, "state"),
             browser=sessions.cookie(request, BROWSER) or "",
             id_token=text(form, "id_token"),
@@ -190,6 +191,10 @@ def _next(
     if context is None or found.kind is Kind.DEEP_LINKING:
         return f"/lti/setup/{tickets.keep(connection, person.id, found, by.now)}"
     link = placements.find_link(connection, context, found, service.course.units)
+    if link is not None and link.unit not in service.course.units:
+        if found.role is not Role.TEACHER:
+            raise Refused(wording.UNIT_GONE, status=410)
+        link = None  # to be chosen anew
     if link is not None and link.is_new and link.line_item_url:
         syncing.tell_of_link(connection, context, link.line_item_url, link.unit, by.now)
     if link is None and found.role is Role.TEACHER:
@@ -241,7 +246,7 @@ def setup_form(
             tickets.drop(connection, ticket)
             key = keys.signing(connection, by.now) if found.kind is Kind.DEEP_LINKING else None
     if problem:
-        return _setup(request, service, visitor, ticket, problem, status=422)
+        return _setup(request, service, visitor, ticket, form, problem)
     assert context is not None
     if key is None:
         return views.redirect(f"/courses/{context.course}/class/{units[0]}")
@@ -260,23 +265,31 @@ def _return_page(request: Request, service: Service, answer: deep_linking.Answer
 
 
 def _setup(
-    request: Request, service: Service, visitor: Visitor, ticket: str, error: str = "", status: int = 200
+    request: Request, service: Service, visitor: Visitor, ticket: str, form: FormData | None = None, error: str = ""
 ) -> Response:
+    """The questions; with a form that came back, and its answers as they were given."""
+    sent = form if form is not None else FormData()
     with reading(service.engine) as connection:
         found = _waiting(connection, ticket, visitor, service.clock())
         context = placements.find_context(connection, found)
         mine = [] if context is not None else _taught(connection, visitor.account)
+        links_here = placements.links_of(connection, context) if context is not None else []
+    units = service.course.units
+    stood = (link.unit for link in links_here if link.resource_link == found.resource_link)
+    gone = next((unit for unit in stood if unit not in units), "")
     return views.page(
         request,
         service,
         "lti/setup.html",
-        status=status,
+        status=422 if error else 200,
         account=visitor.account,
         ticket=ticket,
+        sent={"course": text(sent, "course") or NEW_COURSE, "code": text(sent, "code"), "units": sent.getlist("unit")},
+        gone=gone,
         launch=found,
         context=context,
         courses=mine,
-        units=list(service.course.units.values()),
+        units=list(units.values()),
         several=found.kind is Kind.DEEP_LINKING and deep_linking.takes_several(found.deep_linking),
         picking=found.kind is Kind.DEEP_LINKING,
         error=error,
@@ -324,7 +337,7 @@ def _course_chosen(connection: sa.Connection, form: FormData, found: Launch, acc
 # -- a platform that introduces itself ---------------------------------------------------------------------------------
 
 
-@router.get(REGISTER)
+@router.get(REGISTER, dependencies=[Unhurried])
 def register(
     request: Request,
     service: Served,
@@ -340,7 +353,9 @@ def register(
     if invited is None:
         raise Problem(403, "lti_invitation_used", wording.INVITATION_USED)
     try:
-        made = registering.register(Session(), openid_configuration, registration_token, base_url(request))
+        made = registering.register(
+            Session(Reach.of_platforms(service.settings)), openid_configuration, registration_token, base_url(request)
+        )
     except Away as error:
         raise Problem(502, "lti_registration_failed", wording.REGISTRATION_FAILED + str(error)) from error
     with writing(service.engine) as connection:

@@ -2,29 +2,31 @@
 
 A platform is asked with a token, which it gives for a statement signed with our key; tokens are kept until they are
 about to end. Every request has an end in time and size, is sent to the address it is meant for and no further, and
-carries no credentials but its own. (docs/decisions/0193)
+carries no credentials but its own. (docs/decisions/0193, 0230)
 """
 
-import ipaddress
 import json
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
+import httpcore
 import requests
 import sqlalchemy as sa
 from pylti1p3.exception import LtiException, LtiServiceException
 from pylti1p3.registration import Registration
 from pylti1p3.service_connector import ServiceConnector, TServiceConnectorResponse
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+from requests.utils import get_encoding_from_headers
 
 from service.lti import keys, platforms, wording
 from service.lti.keys import Key
 from service.lti.platforms import Platform
+from service.outbound import Outbound, Reach, Unreachable
 
-CONNECT_SECONDS, READ_SECONDS, WHOLE_SECONDS = 5.0, 15.0, 30.0
+WHOLE_SECONDS = 30.0  # of a request
 BODY_BYTES = 8 * 2**20  # of an answer: the members of a large course
 TOKEN_SPARE_SECONDS = 60.0
 
@@ -42,49 +44,51 @@ class Away(Exception):
         self.for_good = for_good
 
 
-def refuse_link_local(url: str) -> None:
-    """Raises InvalidURL for a host whose address is link-local: there is no platform, but a cloud's own secrets are.
-
-    Other private addresses are let through, because a campus keeps its platform there.
-    """
-    host = urlsplit(url).hostname or ""
-    try:
-        found = {str(info[4][0]).partition("%")[0] for info in socket.getaddrinfo(host, None)}
-    except (OSError, UnicodeError):
-        return  # asking will say so
-    addresses = [ipaddress.ip_address(each) for each in found]
-    plain = [(each.ipv4_mapped or each) if isinstance(each, ipaddress.IPv6Address) else each for each in addresses]
-    if any(each.is_link_local for each in plain):
-        raise requests.exceptions.InvalidURL(wording.LINK_LOCAL)
-
-
 class Session(requests.Session):
-    """Requests that end: in time, in size, and at the address they were sent to."""
+    """Requests that end: in time, in size, and at the address they were sent to, which must be within `reach`."""
 
-    def __init__(self) -> None:
+    def __init__(self, reach: Reach) -> None:
         super().__init__()
-        self.headers["User-Agent"] = "tinyllm-autograder"
-        self.auth = _as_it_is  # or a .netrc would replace our tokens
+        self.headers.update({"User-Agent": "tinyllm-autograder", "Accept-Encoding": "identity"})
+        self.trust_env = False  # or a .netrc would replace our tokens
+        for scheme in ("https://", "http://"):
+            self.mount(scheme, _Guarded(reach))
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        options |= {"timeout": (CONNECT_SECONDS, READ_SECONDS), "allow_redirects": False, "stream": True}
-        refuse_link_local(str(request.url))
-        give_up_at = time.monotonic() + WHOLE_SECONDS
-        response = super().send(request, **options)
-        body = bytearray()
-        for chunk in response.iter_content(64 * 1024):
-            body += chunk
-            if len(body) > BODY_BYTES or time.monotonic() > give_up_at:
-                response.close()
-                raise requests.exceptions.ContentDecodingError(wording.ANSWER_TOO_LONG)
-        response._content = bytes(body)  # what reading it whole would have set
-        if response.is_redirect or 300 <= response.status_code < 400:
+        response = super().send(request, **options | {"allow_redirects": False})
+        if 300 <= response.status_code < 400:
             raise requests.exceptions.TooManyRedirects(wording.redirected(request.url or ""))
         return response
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
+class _Guarded(BaseAdapter):
+    """Sends what the library prepared through service/outbound.py."""
+
+    def __init__(self, reach: Reach) -> None:
+        super().__init__()
+        self._outbound = Outbound(reach, whole_seconds=WHOLE_SECONDS, body_bytes=BODY_BYTES)
+
+    def send(self, request: requests.PreparedRequest, *options: Any, **more: Any) -> requests.Response:
+        body = request.body or b""
+        sent = body.encode() if isinstance(body, str) else bytes(body)
+        url = request.url or ""
+        try:
+            answer = self._outbound.send(request.method or "GET", url, sent, request.headers)
+        except Unreachable as error:
+            raise requests.exceptions.ConnectionError(str(error)) from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            raise requests.exceptions.ConnectionError(f"{type(error).__name__} {error}".strip()) from error
+        if answer.cut:
+            raise requests.exceptions.ContentDecodingError(wording.ANSWER_TOO_LONG)
+        response = requests.Response()
+        response.status_code, response.url, response.request = answer.status, url, request
+        response.headers = CaseInsensitiveDict(answer.headers)
+        response.encoding = get_encoding_from_headers(response.headers)
+        response._content = answer.body  # what reading it whole would have set
+        return response
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass

@@ -13,6 +13,7 @@ from service.database import writing
 from service.lti import ags, memberships, people, placements, speaking, wording
 from service.lti.placements import Context, Link
 from service.lti.speaking import Away, Session, Tokens
+from service.outbound import Reach
 from service.people.users import User
 from service.tables import lti_contexts
 
@@ -26,12 +27,12 @@ class Synced:
     left: int
 
 
-def sync(engine: sa.Engine, context: Context, by: By) -> Synced:
+def sync(engine: sa.Engine, reach: Reach, context: Context, by: By) -> Synced:
     """Read the list and make it so. No transaction is open meanwhile. Raises Away."""
     if not context.memberships_url:
         raise Away(wording.MEMBERS_NOT_OFFERED, for_good=True)
     with writing(engine) as connection:
-        speaker = speaking.speaker(connection, context.platform, by.now, Session(), Tokens())
+        speaker = speaking.speaker(connection, context.platform, by.now, Session(reach), Tokens())
     if speaker is None:
         raise Away(wording.LOGIN_UNKNOWN, for_good=True)
     listed = memberships.fetch(speaker, context.memberships_url)
@@ -44,12 +45,12 @@ def sync(engine: sa.Engine, context: Context, by: By) -> Synced:
     return Synced(taken.listed, taken.changed, taken.left)
 
 
-def add_column(engine: sa.Engine, context: Context, link: Link, title: str, by: By) -> None:
+def add_column(engine: sa.Engine, reach: Reach, context: Context, link: Link, title: str, by: By) -> None:
     """Have the platform make a grade column for a link that has none, and tell it the grades. Raises Away."""
     if not context.line_items_url:
         raise Away(wording.COLUMNS_NOT_OFFERED, for_good=True)
     with writing(engine) as connection:
-        speaker = speaking.speaker(connection, context.platform, by.now, Session(), Tokens())
+        speaker = speaking.speaker(connection, context.platform, by.now, Session(reach), Tokens())
     if speaker is None:
         raise Away(wording.LOGIN_UNKNOWN, for_good=True)
     column = LineItem().set_label(f"{link.unit}: {title}").set_score_maximum(ags.POINTS).set_tag("score")

@@ -42,6 +42,9 @@ CONTEXT_MISSING = (
     "The learning platform did not say from which course you come. Open the activity from inside a course."
 )
 COURSE_NOT_CONNECTED = "This activity is not set up yet. Your teacher has to open it once and choose what it is for."
+UNIT_GONE = (
+    "The unit that this activity stood for is not offered here any more. Tell your teacher, who can choose another."
+)
 UNIT_NOT_CHOSEN = "This activity is not set up yet. Your teacher has to open it once and choose its unit."
 KEYS_AWAY = (
     "The learning platform did not show its public keys, so that we cannot tell whether the launch is its own. "
@@ -122,6 +125,3 @@ def not_reached(error: object) -> str:
 def _short(text: str) -> str:
     printable = "".join(c if c.isprintable() else "�" for c in text)
     return printable if len(printable) <= SHOWN_CHARS else printable[: SHOWN_CHARS - 1] + "…"
-
-
-LINK_LOCAL = "No platform has an address of this kind (link-local)."

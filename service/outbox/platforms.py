@@ -8,6 +8,7 @@ from service.database import writing
 from service.lti import ags
 from service.lti.ags import Activity, Grading, ScoreMessage
 from service.lti.speaking import Session, Tokens, speaker
+from service.outbound import Reach
 from service.outbox import wording
 from service.outbox.backoff import Kind, Outcome
 from service.outbox.channels import Scores
@@ -25,8 +26,9 @@ KINDS = {
 class Platforms(Scores):
     """Tells platforms of grades, each in a connection of its own thread's."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, reach: Reach) -> None:
         self._engine = engine
+        self._reach = reach
         self._tokens = Tokens()
         self._mine = threading.local()
 
@@ -40,7 +42,7 @@ class Platforms(Scores):
 
     def _session(self) -> Session:
         if not hasattr(self._mine, "session"):
-            self._mine.session = Session()
+            self._mine.session = Session(self._reach)
         session: Session = self._mine.session
         return session
 

@@ -29,8 +29,8 @@ EMBEDDED_NAME = "sender-1"  # the same after every start: what the last process 
 def channels(settings: Settings, engine: sa.Engine) -> Mapping[Channel, Sending]:
     """Everything that is told to others, as the product does it."""
     return {
-        Channel.AGS: Platforms(engine),
-        Channel.WEBHOOK: Webhooks(engine, Outbound(Reach.of(settings))),
+        Channel.AGS: Platforms(engine, Reach.of_platforms(settings)),
+        Channel.WEBHOOK: Webhooks(engine, Outbound(Reach.of_callbacks(settings))),
     }
 
 

@@ -15,6 +15,11 @@ from service.audit import By
 from service.tables import tokens
 
 LABEL_CHARS = 200
+MOST_OF_A_PERSON = 50  # that are valid
+
+
+class TooMany(Exception):
+    """The person holds as many valid tokens as one may."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,11 @@ def for_course(
 def for_person(
     connection: sa.Connection, account: Account, student: str, by: By, *, label: str, expires_at: float | None = None
 ) -> Minted:
-    """A token that can do what the person can whose account this is."""
+    """A token that can do what the person can whose account this is. Raises TooMany."""
+    assert account.user is not None
+    valid = (tokens.c.revoked_at.is_(None), sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > by.now))
+    if len(accounts.matching(connection, tokens.c.user == account.user, *valid)) > MOST_OF_A_PERSON:  # and the account
+        raise TooMany
     return _minted(
         connection,
         by,
@@ -119,6 +128,14 @@ def revoke(connection: sa.Connection, account: Account, course: str | None, by: 
     """Make a token useless."""
     accounts.revoke(connection, account.id, by.now)
     _note(connection, "token.revoke", account, course, by)
+
+
+def revoke_all_of(connection: sa.Connection, user_id: str, account_id: str, by: By) -> int:
+    """Make every token useless that this person made for themselves; returns how many those were."""
+    valid = [each for each in of_person(connection, user_id, account_id) if each.revoked_at is None]
+    for account in valid:
+        revoke(connection, account, None, by)
+    return len(valid)
 
 
 def _note(connection: sa.Connection, action: str, account: Account, course: str | None, by: By) -> None:

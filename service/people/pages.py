@@ -8,9 +8,10 @@ from fastapi.responses import Response
 from starlette.responses import RedirectResponse
 
 from service import audit, links, views
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service, Visiting, csrf_missing
-from service.people import invitations, passwords, sessions, sign_in, users, wording
+from service.people import invitations, mint, passwords, sessions, sign_in, users, wording
 from service.people.sign_in import Slow
 from service.people.users import User
 from service.views import Posted, SignedIn, text
@@ -149,15 +150,9 @@ def set_password_form(request: Request, service: Served, form: Posted, request_i
     with writing(service.engine) as connection:
         user = invitations.accept(connection, code, hashed, now)
         if user is not None:
-            audit.record(
-                connection,
-                who=None,
-                action="password.set",
-                object=user.account,
-                student=user.student,
-                request_id=request_id,
-                now=now,
-            )
+            by = By(None, now, request_id)
+            audit.note(connection, by, action="password.set", object=user.account, student=user.student)
+            mint.revoke_all_of(connection, user.id, user.account, by)  # of whoever knew the password before
     if user is None:  # another was quicker
         return _set_password_form(request, service, None, code)
     return begin(request, service, user, links.to("/courses"), request_id)
@@ -228,6 +223,8 @@ def change_password(
             request_id=request_id,
             now=now,
         )
+        if text(form, "tokens"):
+            mint.revoke_all_of(connection, user.id, user.account, By(visitor.account, now, request_id))
     return begin(request, service, user, links.to("/me?set=1"), request_id)
 
 

@@ -5,7 +5,6 @@ the other. What is answered does not tell whether somebody has the login. (docs/
 """
 
 from dataclasses import dataclass
-from ipaddress import ip_address, ip_network
 
 import sqlalchemy as sa
 
@@ -16,6 +15,7 @@ from service.people.passwords import Passwords
 from service.people.sessions import digest_of
 from service.people.users import User
 from service.tables import guesses, tokens
+from service.throttle import network_of
 
 WINDOW_SECONDS = 900.0
 PER_LOGIN = 10
@@ -34,7 +34,7 @@ def attempt(
 ) -> User | Slow | None:
     """The person whose login and password these are; None if they do not go together."""
     login = users.folded(login)
-    keys = {"login": digest_of(f"login {login}"), "address": digest_of(f"address {_network(address)}")}
+    keys = {"login": digest_of(f"login {login}"), "address": digest_of(f"address {network_of(address)}")}
     with writing(engine) as connection:
         take_turns(connection, "sign-in")
         connection.execute(guesses.delete().where(guesses.c.at <= now - WINDOW_SECONDS))
@@ -66,15 +66,6 @@ def attempt(
         if hashed is not None and passwords.is_old(hashed):
             users.rehash(connection, user.id, passwords.hash(password))
     return user
-
-
-def _network(address: str) -> str:
-    """What is one's own of an address: of IPv6 the half that a provider gives to a household."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    return str(ip_network(f"{found}/64", strict=False)) if found.version == 6 and not found.scope_id else address
 
 
 def _closed_for(connection: sa.Connection, key: str, most: int, now: float) -> float | None:

@@ -17,7 +17,7 @@ from service.dependencies import RequestId, Served, Service
 from service.people import mint
 from service.people import wording as sentences
 from service.people.forms import Number, amount
-from service.people.mint import Minted
+from service.people.mint import Minted, TooMany
 from service.people.routes import TokenBody, minted
 from service.posted import NAME_CHARS
 from service.problems import Problem
@@ -51,6 +51,8 @@ def change_my_tokens(
             label, expires_at = _label(form), _expires_at(form, by.now)
             account = visitor.account
             made = mint.for_person(connection, account, user.student, by, label=label, expires_at=expires_at)
+    except TooMany:
+        return _mine(request, service, visitor, error=sentences.TOO_MANY_TOKENS, status=409)
     except Problem as problem:
         return _mine(request, service, visitor, error=problem.message, status=problem.status)
     return _mine(request, service, visitor, made=made)

@@ -115,6 +115,7 @@ LINK_NOT_YOURS = (
     "You cannot make a link for this person: they have a part in a course that is not yours, or a password and more "
     "rights than a student or grader. An administrator can."
 )
+TOO_MANY_TOKENS = "You have as many tokens as one may. Revoke one that you do not need."
 TOKEN_UNKNOWN = "There is no such token here."
 TOKEN_NEEDS_STUDENT = "A student's token needs the student it stands for, and no other token has one."
 STUDENT_NOT_MEMBER = "No student of this course is known by that name. Add the student first."

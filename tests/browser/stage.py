@@ -110,7 +110,8 @@ class Stage:
         **settings: object,
     ) -> None:
         self.begins_at = begins_at
-        self.settings = Settings(data=folder, course=folder / "course", slots=1, **settings)  # type: ignore[arg-type]
+        settings = {"platform_hosts": "127.0.0.1", "slots": 1, **settings}
+        self.settings = Settings(data=folder, course=folder / "course", **settings)  # type: ignore[arg-type]
         database.migrate(self.settings)
         dbos_queue.migrate(self.settings.url)
         self.engine = database.open_engine(self.settings.url)

@@ -23,7 +23,7 @@ from service.audit import By
 from service.lti import platforms
 from service.lti.platforms import Platform as Registered
 from service.people import sessions
-from service.settings import Settings
+from service.settings import Settings, to_environment
 from tests.service import samples
 from tests.service.lti_platform import Browser, Person, loopback
 from tests.service.ports import free_port
@@ -46,7 +46,7 @@ class Service:
     """Web, worker and sender on one data directory, as `serve` keeps them running."""
 
     def __init__(self, data: Path) -> None:
-        self.settings = Settings(data=data, course=data / "course")
+        self.settings = Settings(data=data, course=data / "course", platform_hosts="127.0.0.1")
         database.migrate(self.settings)
         self.engine = database.open_engine(self.settings.url)
         self.port = free_port()
@@ -54,7 +54,7 @@ class Service:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        environment = {**os.environ, "AUTOGRADER_DATA": str(self.settings.data), "AUTOGRADER_STOP_SECONDS": "1"}
+        environment = {**os.environ, **to_environment(self.settings), "AUTOGRADER_STOP_SECONDS": "1"}
         for words in (
             ("tests.service.fake_process", "web", str(self.port)),
             ("tests.service.fake_process", "embedded", "0.01"),

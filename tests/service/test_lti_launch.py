@@ -143,6 +143,27 @@ def test_an_activity_for_no_unit_yet_asks_its_teacher_and_refuses_students(bench
     assert path_of(browsers().open(platform, "s-1", "other")) == "/units/L0.0"
 
 
+def test_the_choice_comes_back_as_it_was_made_after_a_mistake(platform, browsers):
+    teacher = browsers()
+    page = teacher.open(platform, "t-1", "attention")
+    again = teacher.submit(page, course="code", code="nobody's", unit="L0.0")
+    assert again.status_code == 422
+    for kept in ('id="course-code" checked', 'value="nobody&#39;s"', 'value="L0.0" id="unit-1" checked'):
+        assert kept in again.text
+    assert 'id="course-new" checked' not in again.text
+
+
+def test_an_activity_whose_unit_is_gone_says_so_and_its_teacher_chooses_another(bench, platform, connected, browsers):
+    with database.writing(bench.engine) as connection:
+        connection.execute(lti_links.update().values(unit="L9.9"))
+    page = browsers().open(platform, "s-1", "attention")
+    assert page.status_code == 410 and "not offered here any more" in page.text
+    asked = connected.open(platform, "t-1", "attention")
+    assert path_of(asked).startswith("/lti/setup/") and "It stood for L9.9" in asked.text
+    connected.submit(asked, unit="L0.0")
+    assert path_of(browsers().open(platform, "s-1", "attention")) == "/units/L0.0"
+
+
 def test_an_assistant_sees_the_class_and_changes_nothing(bench, platform, connected, browsers):
     platform.add(Person("a-1", "Instructor", "Ann Assistant"))
     platform.change = {

@@ -16,6 +16,8 @@ from service.lti.ags import Activity, Grading, Kind, ScoreMessage
 from service.lti.keys import KEEP_SECONDS, LEAD_SECONDS
 from service.lti.platforms import Platform as Registered
 from service.lti.speaking import Away, Session, Tokens
+from service.outbound import Reach
+from service.settings import Settings
 from tests.service.live import live
 from tests.service.lti_platform import PAGE_MEMBERS, Person, loopback
 
@@ -38,9 +40,13 @@ def speaker(bench, platform):
     return speak(bench, platform)
 
 
+def reach(bench):
+    return Reach.of_platforms(bench.settings)
+
+
 def speak(bench, platform, tokens=None):
     with database.writing(bench.engine) as connection:
-        found = speaking.speaker(connection, platform.id, bench.clock(), Session(), tokens or Tokens())
+        found = speaking.speaker(connection, platform.id, bench.clock(), Session(reach(bench)), tokens or Tokens())
     assert found is not None
     return found
 
@@ -275,7 +281,22 @@ def test_a_key_that_others_may_have_read_is_withdrawn_at_once(bench):
     assert signing(bench).id == new.id != old.id
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
-def test_no_platform_is_asked_at_a_link_local_address(host):
-    with pytest.raises(requests.exceptions.InvalidURL):
-        Session().get(f"http://{host}/latest/meta-data")
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "10.0.0.1", "127.0.0.1", "localhost"]
+)
+def test_no_platform_is_asked_at_a_private_address_that_is_not_listed(host):
+    listed = Reach.of_platforms(Settings(platform_hosts="moodle.campus.example, 127.0.0.1:8443"))
+    for asked in (Reach(only=False), listed):
+        with pytest.raises(requests.exceptions.ConnectionError, match=r"private|https"):
+            Session(asked).get(f"https://{host}/latest/meta-data")
+        with pytest.raises(requests.exceptions.ConnectionError):
+            Session(asked).get(f"http://{host}/latest/meta-data")
+
+
+def test_grades_do_not_go_to_a_platform_whose_address_became_private(bench, platform):
+    with database.writing(bench.engine) as connection:
+        elsewhere = Reach(frozenset({"other.example"}), only=False)
+        found = speaking.speaker(connection, platform.id, bench.clock(), Session(elsewhere), Tokens())
+    outcome = ags.post_score(found, platform.line_item_url("attention"), graded())
+    assert (outcome.kind, outcome.status) == (Kind.LATER, None)
+    assert platform.activities["attention"].scores == {}

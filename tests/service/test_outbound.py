@@ -84,7 +84,7 @@ def test_any_public_host_may_be_asked_by_https():
 
 
 def test_if_hosts_are_listed_only_they_may_be_asked_also_by_http_and_in_private():
-    reach = Reach.of(Settings(callback_hosts="LMS.example, 10.0.0.7:8080"))
+    reach = Reach.of_callbacks(Settings(callback_hosts="LMS.example, 10.0.0.7:8080"))
     for url in ("https://lms.example/", "http://lms.example:99/", "http://10.0.0.7:8080/hook"):
         reach.check_url(url)
     for url in ("https://other.example/", "http://10.0.0.7/", "https://10.0.0.7:8081/"):

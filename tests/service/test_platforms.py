@@ -5,6 +5,7 @@ import json
 import pytest
 
 from service.lti import ags
+from service.outbound import Reach
 from service.outbox.backoff import Kind
 from service.outbox.changes import Channel
 from service.outbox.platforms import Platforms, message, of_answer
@@ -62,7 +63,7 @@ def test_an_answer_says_whether_the_score_may_have_arrived(kind, status, expecte
 
 
 def test_a_platform_that_is_no_longer_registered_is_told_nothing(box):
-    box.sender._channels = {Channel.AGS: Platforms(box.bench.engine)}
+    box.sender._channels = {Channel.AGS: Platforms(box.bench.engine, Reach.of_platforms(box.bench.settings))}
     box.connect("ada")
     box.graded("ada")
     box.send()

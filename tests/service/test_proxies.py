@@ -142,3 +142,44 @@ def test_requests_at_the_same_time_do_not_share_a_prefix(bench):
         for prefix in ("/a", "/b", ""):
             answer = httpx.get(f"{running.url}/v1/units", headers={"X-Forwarded-Prefix": prefix})
             assert answer.json()["units"][0]["links"]["self"] == f"{prefix}/v1/units/L0.0"
+
+
+# -- where the settings say by what address people reach us ----------------------------------------------------------
+
+EVIL = {
+    "Host": "evil.example",
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-Proto": "http",
+    "Forwarded": "host=evil",
+}
+
+
+@pytest.fixture
+def public(make_bench):
+    return make_bench(public_url="https://grader.example/grader", forwarded_allow_ips="*")
+
+
+def test_links_name_the_public_address_whatever_a_request_says(public):
+    admin = {**public.auth("admin"), **EVIL, "X-Forwarded-Prefix": "/evil"}
+    public.person("ada", default="student")
+    path = "/v1/courses/default/invitations"
+    invited = public.client.request("POST", path, headers=admin, json={"login": "ada"})
+    assert invited.json()["link"].startswith("https://grader.example/grader/set-password?code=")
+    platform = public.client.request("POST", "/v1/lti/invitations", headers=admin)
+    assert platform.json()["url"].startswith("https://grader.example/grader/lti/register?invitation=")
+    page = public.client.request("GET", "/units/L0.0", headers=EVIL).text
+    assert "https://grader.example/grader/v1/units/" in page and "evil" not in page
+
+
+def test_the_path_of_the_public_address_stands_before_every_link(public):
+    problem = public.client.request("GET", "/grader/v1/nowhere", headers=EVIL)
+    assert problem.json()["type"] == "/grader/problems/not_found"
+
+
+def test_cookies_are_those_of_the_public_address(public):
+    answer = public.client.request("GET", "/sign-in", headers=EVIL)
+    assert "__Host-" in answer.headers["Set-Cookie"] and "secure" in answer.headers["Set-Cookie"].lower()
+
+
+def test_a_probe_that_asks_by_another_name_is_answered(public):
+    assert public.client.request("GET", "/livez", headers={"Host": "127.0.0.1:8000"}).status_code == 200

@@ -29,7 +29,9 @@ def test_the_children_of_serve_read_the_same_settings():
         memory_reserve_bytes=6,
         cache=False,
         stop_seconds=1.5,
+        public_url="https://grader.example/grader",
         root_path="/grader",
+        platform_hosts="moodle.campus.example",
         forwarded_allow_ips="10.0.0.0/8,::1",
         metrics_token="scrape-me",
         log="json",
@@ -49,6 +51,11 @@ def test_the_children_of_serve_read_the_same_settings():
         {"AUTOGRADER_MAX_QUEUED": "0"},
         *({"AUTOGRADER_ROOT_PATH": path} for path in ("grader", "/grader/", "//host", "/a/../b", "/")),
         *({"AUTOGRADER_FORWARDED_ALLOW_IPS": ips} for ips in ("proxy.example", "10.0.0.1/8", "127.0.0.1,,::1")),
+        *(
+            {"AUTOGRADER_PUBLIC_URL": url}
+            for url in ("grader.example", "https://grader.example/", "https://a@b", "ftp://a")
+        ),
+        {"AUTOGRADER_PUBLIC_URL": "https://grader.example/a", "AUTOGRADER_ROOT_PATH": "/b"},
         {"AUTOGRADER_LOG": "xml"},
         {"AUTOGRADER_LOG_LEVEL": "loud"},
         {"AUTOGRADER_MAX_STREAMS": "0"},

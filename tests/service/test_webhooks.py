@@ -30,7 +30,7 @@ class Platform:
     def __init__(self, bench, receiver):
         self.bench = bench
         self.receiver = receiver
-        outbound = Outbound(Reach.of(bench.settings))
+        outbound = Outbound(Reach.of_callbacks(bench.settings))
         self.sender = Sender(
             bench.engine,
             {Channel.WEBHOOK: Webhooks(bench.engine, outbound)},

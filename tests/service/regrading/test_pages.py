@@ -72,6 +72,12 @@ def test_what_people_wrote_is_shown_as_text(bench, teacher, batch):
         assert EVIL not in teacher.get(path).text and "&lt;script&gt;" in teacher.get(path).text
 
 
+def test_no_unit_is_chosen_for_a_teacher(bench, teacher):
+    select = teacher.get(HERE).text.partition('<select id="unit"')[2].partition("</select>")[0]
+    assert '<option value="">Choose a unit</option>' in select and "selected" not in select
+    assert teacher.post(HERE, unit="", which="all", reason="why not").status_code == 422
+
+
 def test_a_form_that_lacks_something_comes_back_with_what_was_written(bench, teacher):
     bench.submitted("ada")
     bench.graded()
