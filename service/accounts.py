@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-from service.tables import members, tokens, users
+from service.tables import courses, members, tokens, users
 
 PREFIX = "ag_"
 
@@ -38,8 +38,9 @@ OF_MEMBERS = (Role.TEACHER, Role.GRADER, Role.STUDENT)
 class Account:
     """Who is asking. A student's account is its own student; the others name one.
 
-    `courses` holds the role in each course it is good for; None: `role` in every course. `user` is the person whose
-    account it is, None for a token that is nobody's. Ask `within` before what it may do in a course.
+    `courses` holds the role in each course it is good for; None: `role` in every course but those it is `shut_out` of,
+    which are for students on their class list only. `user` is the person whose account it is, None for a token that is
+    nobody's. Ask `within` before what it may do in a course.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Account:
     user: str | None = None
     courses: Mapping[str, Role] | None = None
     created_by: str | None = None
+    shut_out: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.role is not Role.PERSON and (self.role is Role.STUDENT) != (self.student is not None):
@@ -64,7 +66,7 @@ class Account:
     def within(self, course: str) -> "Account | None":
         """The account as it stands in the course; None if it has no part in it."""
         if self.courses is None:
-            return self
+            return self if course not in self.shut_out else None
         role = self.courses.get(course)
         if role is None:
             return None
@@ -158,7 +160,10 @@ def find(connection: sa.Connection, account_id: str, now: float) -> Account | No
 
 
 def of_person(connection: sa.Connection, account: Account) -> Account | None:
-    """The account with the roles its person has now; None if the person is gone. Others stay as they are."""
+    """The account with the roles its person has now; None if the person is gone. A student's token for all courses is
+    shut out of those whose class list the student is not on; others stay as they are."""
+    if account.role is Role.STUDENT and account.courses is None:
+        return replace(account, shut_out=_closed_to(connection, account.student))
     if account.role is not Role.PERSON:
         return account
     admin = connection.execute(sa.select(users.c.admin).where(users.c.id == account.user)).scalar_one_or_none()
@@ -173,6 +178,14 @@ def of_person(connection: sa.Connection, account: Account) -> Account | None:
     if account.courses:
         roles = {course: role for course, role in roles.items() if course in account.courses}
     return replace(account, courses=roles)
+
+
+def _closed_to(connection: sa.Connection, student: str | None) -> frozenset[str]:
+    """The courses that are for those on their class list only, which this student is not."""
+    enrolled = sa.exists().where(
+        members.c.course == courses.c.id, members.c.user == users.c.id, users.c.student == student
+    )
+    return frozenset(connection.execute(sa.select(courses.c.id).where(courses.c.listed_only, ~enrolled)).scalars())
 
 
 def hold(connection: sa.Connection, account_id: str, now: float) -> bool:

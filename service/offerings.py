@@ -30,13 +30,15 @@ class Counts(StrEnum):
 
 @dataclass(frozen=True)
 class Offering:
-    """A course as it is held once. `timezone` is the IANA zone in which its times are read and shown."""
+    """A course as it is held once. `timezone` is the IANA zone in which its times are read and shown. `listed_only`: a
+    student's token that names no course is good for it only if the student is in it."""
 
     id: str
     title: str
     timezone: str
     created_at: float
     archived_at: float | None = None
+    listed_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def put(connection: sa.Connection, offering: Offering, by: By) -> None:
         "title": offering.title,
         "timezone": offering.timezone,
         "archived_at": offering.archived_at,
+        "listed_only": offering.listed_only,
     }
     _put(connection, tables.courses, {"id": offering.id}, values, {"created_at": offering.created_at})
     _note(connection, "course.update" if known else "course.create", by, offering.id, detail=values)
@@ -284,7 +287,7 @@ def _extensions(course: str, unit: str) -> sa.Select[tuple[object, ...]]:
 
 
 def _offering(row: sa.Row[tuple[object, ...]]) -> Offering:
-    return Offering(row.id, row.title, row.timezone, row.created_at, row.archived_at)
+    return Offering(row.id, row.title, row.timezone, row.created_at, row.archived_at, row.listed_only)
 
 
 def _assignment(row: sa.Row[tuple[object, ...]]) -> Assignment:

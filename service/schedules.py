@@ -66,6 +66,9 @@ class OfferingBody(_Body):
     title: Line
     timezone: str = Field(default="UTC", max_length=64, description="IANA name, such as Europe/Berlin")
     archived: bool = Field(default=False, description="an archived course takes no more submissions from students")
+    listed_only: bool = Field(
+        default=False, description="students' tokens that name no course are good only for those on the class list"
+    )
 
 
 class AssignmentBody(_Body):
@@ -101,6 +104,7 @@ class OfferingAnswer(_Shown):
     title: str
     timezone: str
     archived: bool
+    listed_only: bool
     archived_at: datetime | None
     created_at: datetime
 
@@ -179,6 +183,7 @@ def offering(course: str, body: OfferingBody, before: Offering | None, now: floa
         timezone=body.timezone,
         created_at=before.created_at if before is not None else now,
         archived_at=(archived_at or now) if body.archived else None,
+        listed_only=body.listed_only,
     )
 
 
@@ -233,6 +238,7 @@ def shown_offering(found: Offering) -> OfferingAnswer:
         title=found.title,
         timezone=found.timezone,
         archived=found.archived_at is not None,
+        listed_only=found.listed_only,
         archived_at=_show(found.archived_at, found.timezone),
         created_at=walltime.show(found.created_at, found.timezone),
     )

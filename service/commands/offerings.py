@@ -43,14 +43,15 @@ def list_offerings(data: Path | None) -> None:
 @click.option("--title", required=True)
 @click.option("--timezone", default="UTC", show_default=True, help="IANA name, such as Europe/Berlin.")
 @click.option("--archived", is_flag=True, help="Students can submit no more.")
+@click.option("--listed-only", is_flag=True, help="Students' tokens for all courses: only of those on the class list.")
 @data_option
-def set_offering(course: str, title: str, timezone: str, archived: bool, data: Path | None) -> None:
+def set_offering(course: str, title: str, timezone: str, archived: bool, listed_only: bool, data: Path | None) -> None:
     """Make a course, or change it."""
     now = time.time()
     with refusals(), transaction(data) as connection:
         if not schedules.is_course_id(course):
             raise click.BadParameter(wording.COURSE_ID_INVALID)
-        body = schedules.OfferingBody(title=title, timezone=timezone, archived=archived)
+        body = schedules.OfferingBody(title=title, timezone=timezone, archived=archived, listed_only=listed_only)
         wanted = schedules.offering(course, body, offerings.find(connection, course), now)
         offerings.put(connection, wanted, By(None, now))
         _say(schedules.shown_offering(wanted))

@@ -69,11 +69,12 @@ class _Guarded(BaseAdapter):
         self._outbound = Outbound(reach, whole_seconds=WHOLE_SECONDS, body_bytes=BODY_BYTES)
 
     def send(self, request: requests.PreparedRequest, *options: Any, **more: Any) -> requests.Response:
-        body = request.body or b""
-        sent = body.encode() if isinstance(body, str) else bytes(body)
-        url = request.url or ""
+        url, body = request.url or "", request.body or b""
+        sent = body.encode() if isinstance(body, str) else body
+        assert isinstance(sent, bytes)  # the library sends no streams
+        headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
         try:
-            answer = self._outbound.send(request.method or "GET", url, sent, request.headers)
+            answer = self._outbound.send(request.method or "GET", url, sent, headers)
         except Unreachable as error:
             raise requests.exceptions.ConnectionError(str(error)) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:

@@ -140,7 +140,10 @@ def _settings(
 def _offering_body(form: FormData) -> schedules.OfferingBody:
     try:
         return schedules.OfferingBody(
-            title=text(form, "title"), timezone=text(form, "timezone") or "UTC", archived=flag(form, "archived")
+            title=text(form, "title"),
+            timezone=text(form, "timezone") or "UTC",
+            archived=flag(form, "archived"),
+            listed_only=flag(form, "listed_only"),
         )
     except ValidationError as error:
         raise Problem(422, "invalid_request", sentences.TITLE_INVALID) from error
