@@ -65,7 +65,7 @@ Credentials = Annotated[
 ]
 
 
-def unhurried(request: Request, service: Served) -> None:
+async def unhurried(request: Request, service: Served) -> None:
     """For routes that do something for whoever is not signed in; raises Problem 429 for a flood."""
     seconds = service.throttle.wait_seconds(sessions.address_of(request), service.clock())
     if seconds:

@@ -26,8 +26,8 @@ SHOWN = 50  # versions on the page
 MOST_DIFFS = 100  # files whose lines are shown
 
 
-def editing(account: Person) -> Account:
-    return edits_somewhere(account)
+async def editing(account: Person) -> Account:
+    return await edits_somewhere(account)
 
 
 Editing = Annotated[Account, Depends(editing)]
