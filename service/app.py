@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import by_hand_page, logs, pages, pressure, problems, routes, views, wording
+from service import logs, pages, pressure, problems, routes, views, wording
 from service.course_files import pages as course_pages
 from service.dashboard import routers as dashboard
 from service.database import AWAY
@@ -76,7 +76,7 @@ def create_app(service: Service) -> FastAPI:
         app.include_router(router)
     for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
         app.include_router(router)
-    for router in (regrading_pages.router, by_hand_page.router, course_pages.router):
+    for router in (regrading_pages.router, course_pages.router):
         app.include_router(router)
     for router in (lti_routes.router, lti_api.router, lti_pages.router):
         app.include_router(router)

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO
 
 import sqlalchemy as sa
@@ -35,11 +35,16 @@ STUDENTS_AT_A_TIME = 500
 
 def write(connection: sa.Connection, course: str, target: IO[str]) -> int:
     """A row for each student's grade of each unit, times in UTC; returns how many."""
-    rows = csv.DictWriter(target, COLUMNS)
-    rows.writeheader()
-    count = 0
-    for grade in _all(connection, course):
-        rows.writerow(_row(grade))
+    return write_sheet(target, COLUMNS, map(_row, _all(connection, course)))
+
+
+def write_sheet(target: IO[str], columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> int:
+    """The rows under a head, as CSV; texts that a spreadsheet would compute stand behind an apostrophe. Returns how
+    many rows there were."""
+    sheet, count = csv.DictWriter(target, columns), 0
+    sheet.writerow({name: as_text(name) for name in columns})
+    for row in rows:
+        sheet.writerow({name: as_text(value) if isinstance(value, str) else value for name, value in row.items()})
         count += 1
     return count
 
@@ -63,8 +68,8 @@ def _all(connection: sa.Connection, course: str) -> Iterator[Grade]:
 
 def _row(grade: Grade) -> dict[str, object]:
     row: dict[str, object] = {
-        "student": as_text(grade.student),
-        "unit": as_text(grade.unit),
+        "student": grade.student,
+        "unit": grade.unit,
         "due_at": moment(grade.due_at).isoformat() if grade.due_at is not None else None,
         "final_score": grade.final_score,
         "attempts_used": grade.attempts_used,
@@ -81,5 +86,5 @@ def _row(grade: Grade) -> dict[str, object]:
             "penalty": late.penalty,
         }
     if grade.by_hand is not None:
-        row |= {"by_hand": grade.by_hand.score, "by_hand_reason": as_text(grade.by_hand.reason)}
+        row |= {"by_hand": grade.by_hand.score, "by_hand_reason": grade.by_hand.reason}
     return row

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
-from service import links
+from service import links, walltime
 from service.accounts import Account, Role
 from service.dependencies import (
     SAFE,
@@ -55,6 +55,7 @@ templates = Environment(
     lstrip_blocks=True,
 )
 templates.globals["to"] = links.to
+templates.filters["said"] = walltime.said
 
 
 @dataclass(frozen=True)

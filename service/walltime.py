@@ -68,6 +68,11 @@ def show(seconds: float, zone: str) -> datetime:
     return datetime.fromtimestamp(seconds, ZoneInfo(zone))
 
 
+def said(time: datetime, *, seconds: bool = False) -> str:
+    """The time as every page says it."""
+    return time.strftime("%a %Y-%m-%d %H:%M:%S" if seconds else "%a %Y-%m-%d %H:%M")
+
+
 def _in_zone(wall: datetime, zone: ZoneInfo) -> datetime:
     first, second = wall.replace(tzinfo=zone, fold=0), wall.replace(tzinfo=zone, fold=1)
     if first.utcoffset() == second.utcoffset():

@@ -3,7 +3,6 @@
 The text begins with a byte order mark: without it spreadsheets read names in the machine's old encoding.
 """
 
-import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +15,7 @@ from service.classroom.answers import (
     StudentRow,
     TestRow,
 )
-from service.spreadsheet import as_text
+from service.spreadsheet import write_sheet
 
 MEDIA_TYPE = "text/csv; charset=utf-8"
 Row = Mapping[str, object]
@@ -26,10 +25,7 @@ def written(columns: Sequence[str], rows: Iterable[Row]) -> str:
     """The rows under a head; texts that a spreadsheet would compute stand behind an apostrophe."""
     target = io.StringIO()
     target.write("\N{ZERO WIDTH NO-BREAK SPACE}")
-    sheet = csv.DictWriter(target, columns, lineterminator="\r\n")
-    sheet.writerow({name: as_text(name) for name in columns})
-    for row in rows:
-        sheet.writerow({name: as_text(value) if isinstance(value, str) else value for name, value in row.items()})
+    write_sheet(target, columns, rows)
     return target.getvalue()
 
 

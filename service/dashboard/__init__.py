@@ -2,6 +2,7 @@
 
 asked, at         the address of a page -> which part of a class it asks for; and back
 pages, units      the class, its units and its students
+by_hand           grades that a teacher sets
 submission        a submission and who reads it -> what its page shows; submission_pages, the pages
 charts, drawings  numbers -> markup; what is known of a class -> its charts
 arrays            two arrays that a course test compared -> heat maps of both and of their difference

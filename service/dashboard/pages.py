@@ -11,7 +11,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from grader.unit import Unit
 from service import (
-    by_hand_page,
     grades,
     limits,
     links,
@@ -23,7 +22,7 @@ from service import (
 from service.accounts import Account
 from service.classroom import course_tests, misconceptions, mutants, overview, roster, selection, students
 from service.classroom.selection import Selection
-from service.dashboard import asked, charts, drawings, live, units
+from service.dashboard import asked, by_hand, charts, drawings, live, units
 from service.dashboard import wording as words
 from service.dashboard.asked import Asked
 from service.dashboard.at import At
@@ -271,6 +270,6 @@ def set_grade(
     request_id: RequestId,
 ) -> Response:
     """Set the student's grade by hand, or let the submissions be the grade again."""
-    if not by_hand_page.decide(service, account, course, unit.id, student, form, request_id):
+    if not by_hand.decide(service, account, course, unit.id, student, form, request_id):
         raise Problem(422, "invalid_field", wording.OVERRIDE_INCOMPLETE)
     return views.redirect(At(course, unit.id).student(student))

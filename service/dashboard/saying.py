@@ -22,7 +22,7 @@ class Saying:
         seconds = time.timestamp() if isinstance(time, datetime) else time
         there = walltime.show(seconds, self.zone)
         return Markup('<time datetime="{}">{}</time>').format(
-            datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"), there.strftime("%Y-%m-%d %H:%M")
+            datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"), walltime.said(there)
         )
 
     @staticmethod

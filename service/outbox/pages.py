@@ -91,7 +91,7 @@ def resend_form(account: Teaching, course: CourseId, service: Served, form: Post
 
 def _row(found: Delivery, zone: str) -> Row:
     def at(seconds: float | None) -> str:
-        return walltime.show(seconds, zone).strftime("%Y-%m-%d %H:%M:%S") if seconds is not None else ""
+        return walltime.said(walltime.show(seconds, zone), seconds=True) if seconds is not None else ""
 
     return Row(
         id=found.id,

@@ -180,7 +180,7 @@ def _audit(request: Request, service: Service, account: Account, within: Offerin
         asked=asked,
         units=list(service.course.units),
         next=str(request.url.include_query_params(before=last).query) if last is not None else "",
-        at=lambda seconds: walltime.show(seconds, zone).strftime("%Y-%m-%d %H:%M:%S"),
+        at=lambda seconds: walltime.said(walltime.show(seconds, zone), seconds=True),
         shown=_detail,
     )
 

@@ -177,8 +177,8 @@ def unit_page(request: Request, service: Served, account: PersonIn, course: str,
         sent=sent,
         more=more is not None,
         fields=[file.stem for file in unit.files],
-        at=lambda seconds: walltime.show(seconds, found.timezone).strftime("%a %Y-%m-%d %H:%M"),
-        local=lambda moment: walltime.show(moment.timestamp(), found.timezone).strftime("%a %Y-%m-%d %H:%M:%S"),
+        at=lambda seconds: walltime.said(walltime.show(seconds, found.timezone)),
+        local=lambda moment: walltime.said(walltime.show(moment.timestamp(), found.timezone), seconds=True),
     )
 
 

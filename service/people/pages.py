@@ -1,13 +1,12 @@
 """A login and a password, or a link, goes in from a page; a session begins, and ends. One's own account."""
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.responses import RedirectResponse
 
-from service import audit, links, views
+from service import audit, links, views, walltime
 from service.audit import By
 from service.database import reading, writing
 from service.dependencies import RequestId, Served, Service, Visiting, csrf_missing
@@ -267,5 +266,5 @@ def _me(request: Request, service: Service, visitor: SignedIn, error: str = "", 
         notice=wording.PASSWORD_SET if "set" in request.query_params and not error else "",
         least=passwords.LEAST_CHARS,
         most=passwords.MOST_CHARS,
-        at=lambda seconds: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
+        at=lambda seconds: f"{walltime.said(walltime.show(seconds, 'UTC'))} UTC",
     )

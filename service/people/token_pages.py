@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 
-from service import offerings, views
+from service import offerings, views, walltime
 from service.accounts import OF_TOKENS, Account, Role
 from service.answers import moment
 from service.audit import By
@@ -188,7 +188,7 @@ def _page(
         error=error,
         made=made,
         now=service.clock(),
-        at=lambda seconds: moment(seconds).strftime("%Y-%m-%d %H:%M UTC"),
+        at=lambda seconds: f"{walltime.said(moment(seconds))} UTC",
     )
 
 

@@ -75,7 +75,7 @@ def _by_hand(
     return views.page(
         request,
         service,
-        "by_hand.html",
+        "dashboard/by_hand.html",
         account=account,
         status=status,
         offering=offering,
