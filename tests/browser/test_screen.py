@@ -16,6 +16,12 @@ WHOLE = '<!doctype html><html lang="en"><head><title>T</title></head><body><main
 FAULTS = {
     "nothing": ("<p>Fine. <a href='/'>A link</a></p>", ""),
     "low contrast": ("<style>p {color: #bbb}</style><p>Pale.</p>", "axe color-contrast"),
+    "low contrast in a late row of a heat map": (
+        "<style>.pale {color: #bbb}</style><table class='heat'><tr><th>Row</th></tr>"
+        + "<tr><td>Fine.</td></tr>" * 7
+        + "<tr><td class='pale'>Pale.</td></tr></table>",
+        "axe color-contrast",
+    ),
     "picture without words": ("<img src='/x.png'>", "axe image-alt"),
     "field without a name": ("<input>", "axe label"),
     "script that the policy blocks": ("<script>1</script>", "console: "),
