@@ -93,7 +93,7 @@ def serve_command(
         def begin() -> None:
             prepare(settings)
             admit_admin(settings, dev_token)
-            invite_first(settings, settings.public_url or address(host, port) + settings.root_path)
+            invite_first(settings, address(host, port))
 
         sys.exit(serve(settings, host, port, click.echo, begin))
 

@@ -53,10 +53,11 @@ class Answer:
 @dataclass(frozen=True)
 class Reach:
     """Where requests may go: to `listed` hosts (or host:port), and to any public host by https, unless hosts are listed
-    and those `only`."""
+    and those `only`. `setting` is the variable that lists them."""
 
     listed: frozenset[str] = frozenset()
     only: bool = True
+    setting: str = "AUTOGRADER_CALLBACK_HOSTS"
 
     @classmethod
     def of_callbacks(cls, settings: Settings) -> "Reach":
@@ -64,7 +65,7 @@ class Reach:
 
     @classmethod
     def of_platforms(cls, settings: Settings) -> "Reach":
-        return cls(_names(settings.platform_hosts), only=False)
+        return cls(_names(settings.platform_hosts), only=False, setting="AUTOGRADER_PLATFORM_HOSTS")
 
     def check_url(self, url: str) -> None:
         """Raises Unreachable for an address that is refused whatever its name means."""
@@ -82,9 +83,9 @@ class Reach:
         if self.listed and self.only:
             raise Unreachable(wording.not_listed(host))
         if parts.scheme != "https":
-            raise Unreachable(wording.not_https(host))
+            raise Unreachable(wording.not_https(host, self.setting))
         if _is_literal(host) and not is_public(host):
-            raise Unreachable(wording.private(host))
+            raise Unreachable(wording.private(host, self.setting))
 
     def lists(self, host: str, port: int) -> bool:
         return host in self.listed or f"{host}:{port}" in self.listed
@@ -98,7 +99,7 @@ class Reach:
         if not found:
             raise Unreachable(wording.not_found(host))
         if not self.lists(host, port) and not all(map(is_public, found)):
-            raise Unreachable(wording.private(host))
+            raise Unreachable(wording.private(host, self.setting))
         return found
 
 

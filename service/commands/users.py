@@ -120,7 +120,8 @@ def invite_first(settings: Settings, url: str) -> None:
                 _note(connection, "user.add", user, now)
             if user.admin:
                 code = _invite(connection, user, now, FIRST_SECONDS)
-                click.echo(sentences.first_link(invitations.link(url, code)))
+                base = settings.public_url or url + settings.root_path
+                click.echo(sentences.first_link(invitations.link(base, code)))
     finally:
         engine.dispose()
 

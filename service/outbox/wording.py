@@ -39,8 +39,8 @@ def callback_refused(reason: str) -> str:
     return f"This address cannot be called back: {reason}."
 
 
-def not_https(host: str) -> str:
-    return f"{host} is not asked by https; use https, or have the operator list it in AUTOGRADER_CALLBACK_HOSTS"
+def not_https(host: str, setting: str) -> str:
+    return f"{host} is not asked by https; use https, or have the operator list it in {setting}"
 
 
 def not_an_address() -> str:
@@ -51,8 +51,8 @@ def not_listed(host: str) -> str:
     return f"{host} is not in AUTOGRADER_CALLBACK_HOSTS"
 
 
-def private(host: str) -> str:
-    return f"{host} is not a public address; the operator can list it in AUTOGRADER_CALLBACK_HOSTS"
+def private(host: str, setting: str) -> str:
+    return f"{host} is not a public address; the operator can list it in {setting}"
 
 
 def not_found(host: str) -> str:

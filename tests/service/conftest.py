@@ -99,7 +99,7 @@ class Bench:
     ) -> None:
         folder.mkdir()
         url = store(folder)
-        settings = {"platform_hosts": "127.0.0.1", **settings}
+        settings = {"platform_hosts": "127.0.0.1,localhost", **settings}
         self.settings = Settings(data=folder, course=folder / "course", database_url=url, **settings)  # type: ignore[arg-type]
         self.engine = database.open_engine(self.settings.url)
         self.queue = FakeQueue()

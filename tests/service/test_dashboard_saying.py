@@ -9,7 +9,7 @@ def test_times_are_said_on_the_courses_clocks_and_marked_up_in_utc():
     moment = datetime(2026, 7, 1, 22, 30, tzinfo=UTC)
     for time in (moment, moment.timestamp()):
         assert Saying("Europe/Berlin").when(time) == (
-            '<time datetime="2026-07-01T22:30:00+00:00">2026-07-02 00:30</time>'
+            '<time datetime="2026-07-01T22:30:00+00:00">Thu 2026-07-02 00:30</time>'
         )
     assert Saying().when(None) == "–"
 

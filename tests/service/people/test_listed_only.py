@@ -35,7 +35,7 @@ def test_who_is_taken_off_the_list_sees_nothing_there_any_more(bench, put):
 def test_courses_that_are_made_on_a_page_are_for_their_list_unless_somebody_opens_them(bench):
     admin = bench.browser("root", admin=True)
     assert 'name="listed_only" value="1" checked' in admin.get("/courses").text
-    admin.post("/courses", id="new", title="New", listed_only="1")
+    admin.post("/courses", course="new", title="New", listed_only="1")
     assert bench.get("/v1/courses/new").json()["listed_only"] is True
     admin.post("/courses/new/settings", title="New")
     assert bench.get("/v1/courses/new").json()["listed_only"] is False
