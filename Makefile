@@ -12,6 +12,7 @@ HOST ?= 127.0.0.1
 DATA ?= data
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes, which need not compile everything anew
 
 .PHONY: help setup python torch engine image postgres chromium demo serve stop test test-full check bench format lock fixtures service-image clean
 
@@ -69,13 +70,13 @@ stop: ## stop the service that make demo left running
 test: setup chromium lint ## what every change must pass: all but the slowest tests, in the real sandbox
 	@echo "test: all tests but the slowest; two at a time those that need no engine, then pages, then the others"
 	$(BIN)/python -m pytest -m "not full and not docker and not browser" -n 2 --dist loadfile
-	$(BIN)/python -m pytest -m "not full and browser" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/browser
 	$(BIN)/python -m pytest -m "not full and docker"
 
 test-full: setup chromium lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
 	$(BIN)/python -m pytest -m "not browser"
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest tests/browser
 
 check: python torch lint ## format, lint, types, import contracts and the fast tests
 	@echo "check: the fast tests"
