@@ -7,11 +7,12 @@ import secrets
 import time
 from importlib.resources import files
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -55,12 +56,30 @@ SECURITY_HEADERS = {
 }
 
 
+def _routes() -> list[BaseRoute]:
+    every = APIRouter()
+    for router in (*routes.ALL, people_routes.router):
+        every.include_router(router)
+    for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
+        every.include_router(router)
+    for router in (regrading_pages.router, course_pages.router):
+        every.include_router(router)
+    for router in (lti_routes.router, lti_api.router, lti_pages.router):
+        every.include_router(router)
+    return every.routes
+
+
+ROUTES = _routes()
+"""Everything the service answers to, which a process works out once: each route when a request first needs it."""
+
+
 def create_app(service: Service) -> FastAPI:
     settings = service.settings
     app = FastAPI(
         title="Autograder",
         summary="Grades a unit's code and the tests written for it.",
         version="1",
+        routes=[*ROUTES],
         docs_url=None,  # the usual viewers load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,  # curl does not follow, and would end well with nothing said
@@ -72,14 +91,6 @@ def create_app(service: Service) -> FastAPI:
     for error in AWAY:
         app.add_exception_handler(error, _without_database)
     pressure.install(app)
-    for router in (*routes.ALL, people_routes.router):
-        app.include_router(router)
-    for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
-        app.include_router(router)
-    for router in (regrading_pages.router, course_pages.router):
-        app.include_router(router)
-    for router in (lti_routes.router, lti_api.router, lti_pages.router):
-        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Frames, engine=service.engine)
