@@ -5,6 +5,7 @@ say so that are about what is stored, locked or counted; the rest would only tak
 """
 
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,6 +92,10 @@ class Browser:
         return answer
 
 
+def _without_waiting_for_the_disk(connection: sqlite3.Connection, record: object) -> None:
+    connection.execute("PRAGMA synchronous=OFF")  # no test takes the power away
+
+
 class Bench:
     """The application on a real database file, with the queue in the test's hands."""
 
@@ -102,6 +107,8 @@ class Bench:
         settings = {"platform_hosts": "127.0.0.1,localhost", **settings}
         self.settings = Settings(data=folder, course=folder / "course", database_url=url, **settings)  # type: ignore[arg-type]
         self.engine = database.open_engine(self.settings.url)
+        if self.engine.dialect.name == "sqlite":
+            sa.event.listen(self.engine, "connect", _without_waiting_for_the_disk)
         self.queue = FakeQueue()
         self.clock = Clock()
         self.course = course or samples.course()
