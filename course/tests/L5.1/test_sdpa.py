@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _lib.close import assert_close
+from _lib.close import assert_close as agree
 from _lib.gradcheck import gradient_difference
 from _lib.pcg import PCG32
 from numpy.typing import NDArray
@@ -22,6 +22,11 @@ from tinyllm.autograd.tensor import Tensor
 from tinyllm.xfmr.sdpa import scaled_dot_product_attention, sdpa_backward, sdpa_forward
 
 Array = NDArray[Any]
+
+# What the last two axes of compared arrays are called in a report.
+WEIGHTS = "query key"
+OUTPUT = "query feature"
+GRADIENT = "position feature"
 
 
 # --- values by hand and by torch -----------------------------------------------------------------------------------
@@ -45,12 +50,14 @@ def test_hand_example() -> None:
         np.array([[first, 1 - first], [second, 1 - second]], dtype=np.float32),
         "The weights of the worked example (two queries, two keys, d = 4, dv = 3) are wrong. A query's scores are its "
         "dot products with the keys, divided by sqrt(d) = 2; softmax makes the scores of each query add up to 1.",
+        axes=WEIGHTS,
     )
     assert_close(
         out,
         np.array([[first, 1 - first, 4 - 2 * first], [second, 1 - second, 4 - 2 * second]], dtype=np.float32),
         "The weights of the worked example are right but the output is not: each query's row is the values, mixed by "
         "its weights.",
+        axes=OUTPUT,
     )
 
 
@@ -124,14 +131,18 @@ def test_golden_torch() -> None:
             values["weights"],
             f"The weights differ from torch's ({where}). Look at the scale 1/sqrt(d), which a given scale replaces, at "
             "the axis of the softmax, and at the mask: True = may attend.",
+            axes=WEIGHTS,
         )
-        assert_close(out, values["out"], f"The weights agree with torch but the output does not ({where}).")
+        assert_close(
+            out, values["out"], f"The weights agree with torch but the output does not ({where}).", axes=OUTPUT
+        )
         gradients = backward(q, k, v, values["weights"], values["cotangent"], scale)
         for name, gradient in zip("qkv", gradients, strict=True):
             assert_close(
                 gradient,
                 values[f"grad.{name}"],
                 f"The output agrees with torch but sdpa_backward's gradient of {name} does not ({where}).",
+                axes=GRADIENT,
             )
         leaves = tensors(q, k, v)
         attended, _ = attend(*leaves, mask=mask, scale=scale)
@@ -139,6 +150,7 @@ def test_golden_torch() -> None:
             attended.data,
             values["out"],
             f"sdpa_forward agrees with torch but scaled_dot_product_attention does not ({where}).",
+            axes=OUTPUT,
         )
         attempt(f"backward of scaled_dot_product_attention ({where})", attended.backward, values["cotangent"])
         for name, leaf in zip("qkv", leaves, strict=True):
@@ -147,6 +159,7 @@ def test_golden_torch() -> None:
                 values[f"grad.{name}"],
                 f"sdpa_backward agrees with torch but the gradient that {name} gets from backward() does not "
                 f"({where}). The node has to hand on mask, scale and weights of its own forward pass.",
+                axes=GRADIENT,
             )
 
 
@@ -157,36 +170,56 @@ def test_golden_torch() -> None:
 # KIND: differential
 # CATCHES: s01 s02 m01 m02 m32
 # CHAPTER: L5.1 section 2.1
+# SHOWS: s02
 def test_forward_is_the_formula_query_by_query() -> None:
     for leading in ((), (3,), (2, 2)):
         q, k, v = inputs(leading, Tq=2, Tk=4, d=3, dv=5)
         expected_out, expected = attention(q, k, v)
         out, weights = forward(q, k, v)
         where = f"leading sizes {list(leading)}, two queries, four keys, d = 3, dv = 5, float64"
-        assert_close(weights, expected, f"The weights are not softmax(q k^T / sqrt(d)), query by query ({where}).")
-        assert_close(out, expected_out, f"The weights are right but the output is not weights times v ({where}).")
+        assert_close(
+            weights, expected, f"The weights are not softmax(q k^T / sqrt(d)), query by query ({where}).", axes=WEIGHTS
+        )
+        assert_close(
+            out, expected_out, f"The weights are right but the output is not weights times v ({where}).", axes=OUTPUT
+        )
 
 
 # WHY: Dot products of d terms grow with sqrt(d); the scale takes that away, or is what the caller says.
 # KIND: property
 # CATCHES: s01 s02 s07 m01 m02 m03 m04 m05 m06 m07 m24 m25 m26 m32 m33
 # CHAPTER: L5.1 section 2.1
+# SHOWS: s01
 def test_scale_is_one_over_root_d_or_the_one_given() -> None:
     q, k, v = inputs((2,), Tq=3, Tk=4, d=9, dv=2)
     default = forward(q, k, v)[1]
     given = forward(q, k, v, scale=1 / 3)[1]
-    assert_close(default, given, "With d = 9 the default scale should be 1/sqrt(9) = 1/3, whatever dv and Tk are.")
+    assert_close(
+        default, given, "With d = 9 the default scale should be 1/sqrt(9) = 1/3, whatever dv and Tk are.", axes=WEIGHTS
+    )
     p = attention(q, k, v, scale=0.7)[1]
-    assert_close(forward(q, k, v, scale=0.7)[1], p, "A scale that is given (0.7, with d = 9) should replace 1/sqrt(d).")
+    assert_close(
+        forward(q, k, v, scale=0.7)[1],
+        p,
+        "A scale that is given (0.7, with d = 9) should replace 1/sqrt(d).",
+        axes=WEIGHTS,
+    )
     dout = numbers(9, (2, 3, 2))
     expected = gradients_by_jacobian(q, k, v, p, dout, 0.7)
     for name, found, right in zip("qkv", backward(q, k, v, p, dout, 0.7), expected, strict=True):
-        assert_close(found, right, f"sdpa_backward's gradient of {name} is wrong under a given scale of 0.7 (d = 9).")
+        assert_close(
+            found,
+            right,
+            f"sdpa_backward's gradient of {name} is wrong under a given scale of 0.7 (d = 9).",
+            axes=GRADIENT,
+        )
     for scale in (0.7, None):
         leaves = tensors(q, k, v)
         attended, weights = attend(*leaves, scale=scale)
         right = attention(q, k, v, scale=scale)[1]
-        assert_close(weights.data, right, f"scaled_dot_product_attention's weights are wrong for scale = {scale}.")
+        assert_close(
+            weights.data, right, f"scaled_dot_product_attention's weights are wrong for scale = {scale}.", axes=WEIGHTS
+        )
         attempt(f"backward with scale = {scale}", attended.backward, dout)
         expected = gradients_by_jacobian(q, k, v, right, dout, scale)
         for name, leaf, gradient in zip("qkv", leaves, expected, strict=True):
@@ -195,6 +228,7 @@ def test_scale_is_one_over_root_d_or_the_one_given() -> None:
                 gradient,
                 f"The gradient of {name} through scaled_dot_product_attention is wrong for scale = {scale} (d = 9): "
                 "the backward pass needs the scale of the forward pass.",
+                axes=GRADIENT,
             )
 
 
@@ -202,6 +236,7 @@ def test_scale_is_one_over_root_d_or_the_one_given() -> None:
 # KIND: boundary
 # CATCHES: s02 s03 s05 m08 m09 m10
 # CHAPTER: L5.1 section 2.2
+# SHOWS: s05
 def test_large_scores_do_not_overflow() -> None:
     q, k, v = (array.astype(np.float32) for array in inputs((2,), Tq=3, Tk=4, d=4, dv=2))
     q *= 400
@@ -226,6 +261,7 @@ def test_large_scores_do_not_overflow() -> None:
 # KIND: property
 # CATCHES: s01 s02 s03 m01 m02 m08 m09 m10 m11 m32 m33
 # CHAPTER: L5.1 section 2.2
+# SHOWS: s03
 def test_masks_of_every_shape() -> None:
     B, H, Tq, Tk = 2, 3, 4, 4
     q, k, v = inputs((B, H), Tq=Tq, Tk=Tk, d=3, dv=2)
@@ -249,14 +285,19 @@ def test_masks_of_every_shape() -> None:
             expected,
             f"The weights under {where} are not softmax over the keys the mask allows (True = may attend; softmax over "
             "those alone, so that they add up to 1).",
+            axes=WEIGHTS,
         )
         assert np.all(weights[~np.broadcast_to(mask, weights.shape)] == 0), (
             f"A masked key should have a weight of exactly 0 ({where})."
         )
-        assert_close(out, expected_out, f"The weights under {where} are right but the output is not.")
+        assert_close(out, expected_out, f"The weights under {where} are right but the output is not.", axes=OUTPUT)
         attended, weights = attend(*tensors(q, k, v), mask=mask)
-        assert_close(weights.data, expected, f"scaled_dot_product_attention's weights under {where} are wrong.")
-        assert_close(attended.data, expected_out, f"scaled_dot_product_attention's output under {where} is wrong.")
+        assert_close(
+            weights.data, expected, f"scaled_dot_product_attention's weights under {where} are wrong.", axes=WEIGHTS
+        )
+        assert_close(
+            attended.data, expected_out, f"scaled_dot_product_attention's output under {where} is wrong.", axes=OUTPUT
+        )
 
 
 # WHY: Whatever stands in padding must not change a result, not even in its last digits, nor receive gradient.
@@ -276,7 +317,12 @@ def test_masked_keys_are_never_read() -> None:
         results.append((attended.data, *(gradient_of(name, leaf) for name, leaf in zip("qkv", leaves, strict=True))))
     for name, before, after in zip(("output", *"qkv"), *results, strict=True):
         said = "output" if name == "output" else f"gradient of {name}"
-        assert_close(after, before, f"The {said} changed when keys and values changed that a [Tk] mask hides.")
+        assert_close(
+            after,
+            before,
+            f"The {said} changed when keys and values changed that a [Tk] mask hides.",
+            axes=OUTPUT if name == "output" else GRADIENT,
+        )
     for name, gradient in zip("kv", results[0][2:], strict=True):
         assert np.all(gradient[:, ~mask] == 0), f"Masked positions of {name} should get a gradient of exactly 0."
 
@@ -285,6 +331,7 @@ def test_masked_keys_are_never_read() -> None:
 # KIND: boundary
 # CATCHES: s01 s02 s03 s04 s07 m01 m02 m04 m05 m06 m08 m10 m11 m24 m25 m26 m32 m33
 # CHAPTER: L5.1 section 2.2
+# SHOWS: s04
 def test_query_without_keys_reads_zeros() -> None:
     q, k, v = inputs((2,), Tq=3, Tk=4, d=3, dv=2)
     mask = np.ones((2, 3, 4), dtype=bool)
@@ -299,8 +346,11 @@ def test_query_without_keys_reads_zeros() -> None:
             expected,
             f"The weights are wrong ({where}). A query that may attend to nothing has weights of 0, neither NaN nor "
             "evenly spread ones; the others are not touched by it.",
+            axes=WEIGHTS,
         )
-        assert_close(out, expected_out, f"The output of a query that may attend to nothing should be 0 ({where}).")
+        assert_close(
+            out, expected_out, f"The output of a query that may attend to nothing should be 0 ({where}).", axes=OUTPUT
+        )
         leaves = tensors(q, k, v)
         attended, _ = attend(*leaves, mask=mask)
         attempt(f"backward ({where})", attended.backward, dout)
@@ -310,6 +360,7 @@ def test_query_without_keys_reads_zeros() -> None:
             gradient_of(name, leaf),
             gradient,
             f"The gradient of {name} is wrong ({where}): a query that may attend to nothing gives and gets none.",
+            axes=GRADIENT,
         )
 
 
@@ -320,6 +371,7 @@ def test_query_without_keys_reads_zeros() -> None:
 # KIND: gradcheck
 # CATCHES: s01 s07 m01 m02 m04 m05 m06 m21 m22 m23 m24 m25 m34
 # CHAPTER: L5.1 section 2.3
+# SHOWS: s07
 def test_backward_by_central_differences() -> None:
     shapes = {"q": (2, 3, 2), "k": (2, 4, 2), "v": (2, 4, 3)}
     arrays = {name: numbers(20 + i, shape) for i, (name, shape) in enumerate(shapes.items())}
@@ -367,6 +419,7 @@ def test_gradients_reach_every_input_that_needs_one() -> None:
                     right[name],
                     f"The gradient of {name} is wrong (gradients asked for: {', '.join(asking)}; q, k and v all "
                     "[2, 3, 4], float64).",
+                    axes=GRADIENT,
                 )
             else:
                 assert leaf.grad is None, f"{name} asked for no gradient and got one."
@@ -377,6 +430,7 @@ def test_gradients_reach_every_input_that_needs_one() -> None:
         gradient_of("the input", same),
         sum(both),
         "When one tensor is q, k and v, as in self-attention, its gradient is the sum of the three.",
+        axes=GRADIENT,
     )
     with no_grad():
         attended, _ = attend(*tensors(q, k, v))
@@ -390,6 +444,7 @@ def test_gradients_reach_every_input_that_needs_one() -> None:
 # KIND: unit
 # CATCHES: s01 s02 s06 s07 s08 m01 m02 m04 m05 m06 m15 m16 m17 m18 m19 m21 m22 m23 m24 m25 m26 m32 m33 m34
 # CHAPTER: L5.1 section 2.4
+# SHOWS: s06 s08
 def test_dropout_zeroes_weights_and_scales_the_rest() -> None:
     q, k, v = inputs((2, 2), Tq=3, Tk=4, d=3, dv=2)
     dout = numbers(41, (2, 2, 3, 2))
@@ -401,7 +456,10 @@ def test_dropout_zeroes_weights_and_scales_the_rest() -> None:
         leaves = tensors(q, k, v)
         attended, returned = attend(*leaves, dropout_p=rate, rng=stream)
         assert_close(
-            returned.data, weights, f"The returned weights should be those before dropout, softmax's own ({where})."
+            returned.data,
+            weights,
+            f"The returned weights should be those before dropout, softmax's own ({where}).",
+            axes=WEIGHTS,
         )
         assert_close(
             attended.data,
@@ -409,6 +467,7 @@ def test_dropout_zeroes_weights_and_scales_the_rest() -> None:
             f"The output is not that of the dropped weights ({where}). Draw rng.uniforms(weights.size) once, in C "
             "order; keep a weight where its number is at least dropout_p, multiply it by 1/(1 - dropout_p), and put 0 "
             "elsewhere.",
+            axes=OUTPUT,
         )
         attempt(f"backward ({where})", attended.backward, dout)
         right = gradients_by_jacobian(q, k, v, weights, dout, None, mult)
@@ -418,6 +477,7 @@ def test_dropout_zeroes_weights_and_scales_the_rest() -> None:
                 gradient,
                 f"The output under dropout is right but the gradient of {name} is not ({where}). What the weights were "
                 "multiplied by has to come back in the backward pass: on the weights that meet dout, and on dP.",
+                axes=GRADIENT,
             )
         following = PCG32(7)
         following.uniforms(weights.size)
@@ -437,18 +497,26 @@ def test_rates_of_zero_and_one() -> None:
     for given in ({"dropout_p": 0.0, "rng": PCG32(5)}, {"rng": PCG32(5)}, {"dropout_p": 0.0}, {}):
         said = ", ".join(f"{name}={'PCG32(5)' if name == 'rng' else value}" for name, value in given.items())
         attended, _ = attend(*tensors(q, k, v), **given)
-        assert_close(attended.data, expected_out, f"Nothing should be dropped with ({said or 'no rate given'}).")
+        assert_close(
+            attended.data, expected_out, f"Nothing should be dropped with ({said or 'no rate given'}).", axes=OUTPUT
+        )
         if "rng" in given:
             assert given["rng"].next_u32() == PCG32(5).next_u32(), f"Nothing should be drawn with ({said})."
     leaves = tensors(q, k, v)
     with np.errstate(all="ignore"):
         attended, weights = attend(*leaves, dropout_p=1.0, rng=PCG32(5))
         attempt("backward with dropout_p = 1", attended.backward, dout)
-    assert_close(attended.data, np.zeros_like(expected_out), "With dropout_p = 1 the output should be 0, not NaN.")
-    assert_close(weights.data, expected, "With dropout_p = 1 the returned weights are still those before dropout.")
+    assert_close(
+        attended.data, np.zeros_like(expected_out), "With dropout_p = 1 the output should be 0, not NaN.", axes=OUTPUT
+    )
+    assert_close(
+        weights.data, expected, "With dropout_p = 1 the returned weights are still those before dropout.", axes=WEIGHTS
+    )
     for name, leaf in zip("qkv", leaves, strict=True):
         gradient = gradient_of(name, leaf)
-        assert_close(gradient, np.zeros_like(gradient), f"With dropout_p = 1 the gradient of {name} should be 0.")
+        assert_close(
+            gradient, np.zeros_like(gradient), f"With dropout_p = 1 the gradient of {name} should be 0.", axes=GRADIENT
+        )
 
 
 # --- what goes in and what comes out -------------------------------------------------------------------------------
@@ -558,6 +626,12 @@ def test_validation() -> None:
 
 
 # --- what the tests share ------------------------------------------------------------------------------------------
+
+
+def assert_close(actual: Any, expected: Any, message: str, axes: str) -> None:
+    """Fail with `message` and the difference; `axes` names the last two, before which come batch and head."""
+    leading = ["batch", "head"][: np.ndim(expected) - 2]
+    agree(actual, expected, message, axes=" ".join([*leading, axes]))
 
 
 def numbers(seed: int, shape: tuple[int, ...]) -> Array:
