@@ -17,6 +17,7 @@ from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import DockerSandbox
 from tests.samples.loading import FIRST, load, names
+from tests.samples.loading import units as sample_units
 
 COURSE = Path(__file__).resolve().parent.parent / "course"
 ABOUT = About(id="sample", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -40,7 +41,7 @@ def sandbox() -> Iterator[DockerSandbox]:
 
 
 def cases() -> list[Any]:
-    found = [name for unit in (FIRST, "2.3") for name in names(unit) if name.rpartition("/")[2].startswith(HONEST)]
+    found = [name for unit in sample_units() for name in names(unit) if name.rpartition("/")[2].startswith(HONEST)]
     return [pytest.param(name, marks=[] if name in ON_EVERY_CHANGE else [pytest.mark.full]) for name in found]
 
 
@@ -61,7 +62,7 @@ def said(report: Report) -> dict[str, object]:
 def test_home_and_service_agree(name: str, units: Mapping[str, Unit], sandbox: DockerSandbox) -> None:
     folder, inner, _ = name.partition("/")
     unit, sample = units[folder if inner else FIRST], load(name)
-    submission = take_in(unit, {unit.files[0].stem: Upload("mha.py", sample.mha)}, sample.tests)
+    submission = take_in(unit, {unit.files[0].stem: Upload(f"{sample.sent_as}.py", sample.mha)}, sample.tests)
     with OracleProcesses() as oracle:
         there = grade(unit, submission, sandbox=sandbox, oracle=oracle, seed=5, about=ABOUT)
     here = trials.whole(unit, submission, lambda done: None)

@@ -23,6 +23,7 @@ from grader.units import load_course
 from grader.views import for_role
 from sandbox.docker_engine import DockerSandbox
 from tests.samples.loading import FIRST, Expected, Sample, first_screens, load, names
+from tests.samples.loading import units as sample_units
 
 COURSE = Path(__file__).resolve().parent.parent / "course"
 ABOUT = About(id="sample", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -31,7 +32,7 @@ LATE = ("cpu_time", "no_progress")
 NOT_PASSED = (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
 
 
-UNITS = (FIRST, "2.3")
+UNITS = sample_units()
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ sample is a submission with an expected end, described in its expected.toml:
 
     kind      what it is an example of; `smoke = true` marks the one of its kind that every change is tried with
     about     what happened to the student
-    mha       the sample whose mha.py is sent, if not its own; `mha_encoding` is what that file is saved in
-    sent_as   the name without .py under which it is sent, if not mha
+    mha       the sample whose mha.py, or other file of its unit, is sent, if not its own; `mha_encoding` is what that
+              file is saved in
+    sent_as   the name without .py under which it is sent, if not its own
     tests     the sample whose tests/ is sent, if not its own
     [upload]  how the tests are sent, if not as a folder: see `Upload recipe`
     [expected] how grading ends: see `Expected`
@@ -85,7 +86,12 @@ class Sample:
     mha: bytes
     tests: tuple[Upload, ...]
     expected: Expected
-    sent_as: str = "mha"
+    sent_as: str
+
+
+def units() -> tuple[str, ...]:
+    """The units that have samples."""
+    return (FIRST, *sorted({path.parent.parent.name for path in FOLDER.glob("*/*/expected.toml")}))
 
 
 def names(unit: str = FIRST) -> tuple[str, ...]:
@@ -112,7 +118,8 @@ def load(name: str) -> Sample:
     unknown = set(said) - KEYS
     if unknown:
         raise ValueError(f"{name}/expected.toml: unknown keys {sorted(unknown)}")
-    mha = (FOLDER / said.get("mha", name) / "mha.py").read_bytes()
+    (file,) = (FOLDER / said.get("mha", name)).glob("*.py")
+    mha = file.read_bytes()
     if "mha_encoding" in said:
         mha = mha.decode("utf-8").encode(said["mha_encoding"])
     files = local.read_directory(FOLDER / said.get("tests", name) / "tests")
@@ -124,7 +131,7 @@ def load(name: str) -> Sample:
         mha,
         uploads_of(name, files, said["upload"]) if "upload" in said else tuple(files),
         expected_of(name, said["expected"] | {"first_screen": first_screens().get(name, [])}),
-        said.get("sent_as", "mha"),
+        said.get("sent_as", file.stem),
     )
 
 
