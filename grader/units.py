@@ -365,7 +365,7 @@ def _mutant(
         required=row.required,
         public=row.public,
         private=row.private,
-        category=row.category,
+        category=row.category or row.tier,  # the column may be missing
         files={**references, **changed},
         ordered=ordered,
     )

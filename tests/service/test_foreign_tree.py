@@ -82,6 +82,7 @@ def test_honest_faulty_and_weak_submissions_get_what_they_deserve(bench, grading
 
     weak = report_of(bench, grading, send(bench, "F1", posted(right(ACT), WEAK)))
     assert (weak["verdict"], weak["mutation"]["killed"]) == ("fail", 0)
+    assert {each["category"]: each["total"] for each in weak["mutation"]["categories"]} == {"semantic": 2, "auto": 1}
     hints = {mutant["id"]: mutant["hint"] for mutant in weak["mutation"]["mutants"]}
     assert hints["s02"].startswith("Try large scores.")
 
