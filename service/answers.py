@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from grader.report import IntakeEntry, Verdict, intake_entries
-from grader.unit import Unit
+from grader.unit import Dep, Unit
 from service import audit, links, regrades, runs
 from service.hints import Board, Budget, HintUse, Unlocked
 from service.places import Place
@@ -107,6 +107,13 @@ class FieldAnswer(Answer):
     repeatable: bool
 
 
+class DepAnswer(Answer):
+    id: str
+    title: str
+    offered: bool
+    fields: tuple[str, ...] = Field(description="of the form, in which its files may be sent along")
+
+
 class LimitsAnswer(Answer):
     upload_bytes: int
     course_test_seconds: float = Field(description="wall seconds one course test may take")
@@ -141,6 +148,7 @@ class UnitAnswer(Answer):
     contract: dict[str, str] = Field(description="the .pyi of each of the unit's modules, by module name")
     forbidden: tuple[str, ...]
     fields: tuple[FieldAnswer, ...] = Field(description="of the multipart form to post")
+    deps: tuple[DepAnswer, ...] = Field(description="the units it builds on, nearest first")
     tests_path: str
     threshold: Share
     required_mutants: int
@@ -449,6 +457,7 @@ def unit_answer(unit: Unit, upload_bytes: int, standing: StandingAnswer) -> Unit
         contract={name: contract.source for name, contract in unit.contract.items()},
         forbidden=unit.forbidden,
         fields=tuple(fields),
+        deps=tuple(_dep_answer(unit, dep) for dep in unit.deps),
         tests_path=unit.tests_path,
         threshold=unit.threshold,
         required_mutants=len(unit.required_mutants),
@@ -469,6 +478,11 @@ def unit_answer(unit: Unit, upload_bytes: int, standing: StandingAnswer) -> Unit
         errata=tuple(ErratumAnswer(printed=e.printed, correct=e.correct, note=e.note) for e in unit.errata),
         links=unit_links(unit),
     )
+
+
+def _dep_answer(unit: Unit, dep: Dep) -> DepAnswer:
+    fields = tuple(stem for stem, file in unit.dep_stems.items() if file in dep.files)
+    return DepAnswer(id=dep.id, title=dep.title, offered=dep.offered, fields=fields)
 
 
 def moment(seconds: float) -> datetime:

@@ -60,8 +60,20 @@ def test_its_units_are_offered_and_the_others_listed_with_the_reason(bench):
     told = bench.get("/v1/units", "ada").json()
     assert [unit["id"] for unit in told["units"]] == ["F1", "F2"]
     assert "Rust" in str(told) and "not offered" in str(told)
-    page = bench.get("/v1/units/F1", "ada").json()
-    assert "SOLUTION" not in str(page) and "worked out on paper" in str(page)
+    told = bench.get("/v1/units/F1", "ada").json()
+    assert "SOLUTION" not in str(told) and "worked out on paper" in str(told)
+    assert bench.get("/v1/units/F2", "ada").json()["deps"] == [
+        {"id": "F1", "title": "Softmax", "offered": True, "fields": ["act"]},
+        {"id": "M9.9", "title": "", "offered": False, "fields": []},
+    ]
+    for path, says in (
+        ("/", "Cross entropy"),
+        ("/units/F1", "worked out on paper"),
+        ("/units/F2", "F1, Softmax: send"),
+    ):
+        page = bench.get(path, "nobody")
+        assert page.status_code == 200
+        assert says in page.text
 
 
 def test_honest_faulty_and_weak_submissions_get_what_they_deserve(bench, grading):
