@@ -113,7 +113,7 @@ _FORM = {
     HERE,
     summary="Propose files of the course; they are checked, and change nothing yet",
     status_code=201,
-    responses=documented(400, 401, 403, 408, 413, 415, 422),
+    responses=documented(400, 401, 403, 408, 409, 413, 415, 422),
     openapi_extra=_FORM,
 )
 async def propose(
@@ -131,8 +131,11 @@ def _propose(service: Service, form: Form, by: By) -> VersionAnswer:
     uploads = [upload for upload in form.files.get("files", ()) if upload.name]
     if not note:
         raise Problem(422, "note_missing", wording.NOTE_MISSING)
-    with reading(service.engine) as connection:
-        before = trees.files_in_use(connection, service.settings)
+    try:
+        with reading(service.engine) as connection:
+            before = trees.files_in_use(connection, service.settings)
+    except OSError as error:
+        raise _unreadable(error) from error
     try:
         sent = course_tree.taken(uploads, into)
         if not sent and not any(map(str.strip, removed)):
@@ -145,6 +148,10 @@ def _propose(service: Service, form: Form, by: By) -> VersionAnswer:
     found = trees.check(after, service.course)
     with writing(service.engine) as connection:
         return _version(trees.add(connection, after, found, note, by), None)
+
+
+def _unreadable(error: OSError) -> Problem:
+    return Problem(409, "course_unusable", wording.unreadable(str(error)))
 
 
 @router.get(HERE, summary="Files of the course that were proposed or used", responses=documented(401, 403, 422))
@@ -178,7 +185,7 @@ def files(account: Editing, service: Served, version: str = "") -> Response:
                 raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
             found = trees.files_of(connection, version) if version else trees.files_in_use(connection, service.settings)
     except OSError as error:
-        raise Problem(409, "course_unusable", wording.unreadable(str(error))) from error
+        raise _unreadable(error) from error
     return Response(
         course_tree.packed(found),
         media_type="application/zip",
@@ -216,7 +223,7 @@ def use(request: Request, service: Service, tree: str | None, by: By) -> tuple[C
         course = load_course(root)
         found = loads.differences(service.course, course)
     except OSError as error:
-        raise Problem(409, "course_unusable", wording.unreadable(str(error))) from error
+        raise _unreadable(error) from error
     except loads.Unusable as error:
         raise Problem(409, "course_unusable", wording.unusable(error.problems)) from error
     with writing(service.engine) as connection:

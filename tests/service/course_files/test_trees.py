@@ -146,3 +146,8 @@ def test_the_pages_show_the_lines_and_publish(bench, used, propose):
     assert "It is in use." in teacher.get(page).text and "Every file is the same." in teacher.get(page).text
     assert "by an administrator" not in admin.get("/course-files").text
     assert bench.browser("gus", default="grader").get("/course-files").status_code == 403
+
+
+def test_where_there_is_no_tree_nothing_can_be_proposed_and_that_is_said(bench, propose):
+    answer = propose({MUTANT: OTHER})
+    assert (answer.status_code, answer.json()["code"]) == (409, "course_unusable")
