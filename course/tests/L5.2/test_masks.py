@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 # WHY: Small enough to check by eye: True means "may attend", and a position may attend itself.
 # KIND: unit
-# CATCHES: s01 s02 m23
+# CATCHES: s01 s02 m21
 # CHAPTER: L5.2 section 2
 def test_causal_by_hand() -> None:
     same(
@@ -42,7 +42,7 @@ def test_causal_by_hand() -> None:
 
 # WHY: Queries and keys need not be equally many: a decoder with a cache asks for the last rows alone.
 # KIND: property
-# CATCHES: s01 s02 s03 m01 m02 m04 m23
+# CATCHES: s01 s02 s03 m01 m02 m04 m21
 # CHAPTER: L5.2 section 2
 def test_causal_for_all_sizes_and_offsets() -> None:
     for Tq, Tk, q_offset in ((3, 5, 0), (5, 3, 0), (2, 6, 4), (1, 4, 2), (3, 4, 6), (1, 1, 0), (4, 2, 1), (2, 7, 1)):
@@ -57,7 +57,7 @@ def test_causal_for_all_sizes_and_offsets() -> None:
 
 # WHY: Self-attention has as many keys as queries; a default that also counts the cache makes a mask nobody asked for.
 # KIND: unit
-# CATCHES: s01 s02 s03 m01 m03 m04 m23
+# CATCHES: s01 s02 s03 m01 m03 m04 m21
 # CHAPTER: L5.2 section 2
 def test_key_length_defaults_to_query_length() -> None:
     for q_offset in (0, 2):
@@ -71,7 +71,7 @@ def test_key_length_defaults_to_query_length() -> None:
 
 # WHY: Text is generated one query at a time; each step has to see what it would see in one pass.
 # KIND: property
-# CATCHES: s03 m01 m02 m04 m08 m23
+# CATCHES: s03 m01 m02 m04 m08 m21
 # CHAPTER: L5.2 section 2
 def test_one_query_at_a_time_sees_the_same() -> None:
     T, window = 6, 3
@@ -147,7 +147,7 @@ def test_narrowest_and_widest_window() -> None:
 
 # WHY: Sequences of one batch end at different places, and what is behind their end must not be read.
 # KIND: unit
-# CATCHES: s05 s08 m09 m10 m11 m24 m30
+# CATCHES: s05 s08 m09 m22 m28
 # CHAPTER: L5.2 section 4
 def test_padding_by_hand() -> None:
     for lengths in ([2, 4, 0, 1], np.array([2, 4, 0, 1]), np.array([2, 4, 0, 1], dtype=np.int32)):
@@ -169,7 +169,7 @@ def test_padding_by_hand() -> None:
 
 # WHY: A decoder's mask is causal and padding at once; the shapes differ, and or instead of and lets it read ahead.
 # KIND: property
-# CATCHES: s06 m12 m13
+# CATCHES: s06 m10 m11
 # CHAPTER: L5.2 section 5
 def test_combine_allows_what_all_masks_allow() -> None:
     causal = np.tril(np.ones((3, 3), dtype=bool))
@@ -196,7 +196,7 @@ def test_combine_allows_what_all_masks_allow() -> None:
 
 # WHY: This is what a decoder's layer gets for a padded batch; a fault in any part shows in the picture.
 # KIND: snapshot
-# CATCHES: s04 s05 s06 s08 m05 m06 m07 m09 m10 m11 m24
+# CATCHES: s04 s05 s06 s08 m05 m06 m07 m09 m22
 # CHAPTER: L5.2 section 5
 def test_snapshot_of_a_padded_batch() -> None:
     where = "combine(sliding_window_mask(4, 4, 3), padding_mask([4, 2], 4)[:, None, :])"
@@ -222,7 +222,7 @@ def test_snapshot_of_a_padded_batch() -> None:
 
 # WHY: Scores are of three dtypes in the course, and a mask of another one changes theirs.
 # KIND: unit
-# CATCHES: s07 m17 m18 m19 m20 m21 m22
+# CATCHES: s07 m15 m16 m17 m18 m19 m20
 # CHAPTER: L5.2 section 6
 def test_additive_is_zero_or_minus_infinity() -> None:
     mask = np.array([[[True, False], [False, False]], [[True, True], [False, True]]])
@@ -234,7 +234,7 @@ def test_additive_is_zero_or_minus_infinity() -> None:
 
 # WHY: This is what masks are for: a hidden key has weight zero, and what others get still adds up to one.
 # KIND: property
-# CATCHES: s07 m17 m18 m19 m20 m22
+# CATCHES: s07 m15 m16 m17 m18 m20
 # CHAPTER: L5.2 section 6
 def test_hidden_keys_get_no_weight() -> None:
     draw = np.random.default_rng(2)
@@ -262,7 +262,7 @@ def test_hidden_keys_get_no_weight() -> None:
 
 # WHY: torch builds the same masks another way, and its attention has to give the same weights under ours.
 # KIND: golden
-# CATCHES: s01 s02 s03 s04 s05 s06 s07 s08 m01 m05 m06 m07 m08 m09 m10 m11 m18 m19 m20 m22 m23 m24
+# CATCHES: s01 s02 s03 s04 s05 s06 s07 s08 m01 m05 m06 m07 m08 m09 m16 m17 m18 m20 m21 m22
 # CHAPTER: L5.2 sections 2 to 6
 def test_golden_torch() -> None:
     with np.load(Path(os.environ["TINYLLM_FIXTURES"]) / "L5.2" / "masks_torch.npz") as fixture:
@@ -298,7 +298,7 @@ def test_golden_torch() -> None:
 
 # WHY: A layer that edits its mask must not edit the next layer's: results belong to whoever asked for them.
 # KIND: property
-# CATCHES: m14 m15 m16 m17
+# CATCHES: m12 m13 m14 m15
 # CHAPTER: L5.2 section 7
 def test_results_belong_to_the_caller() -> None:
     mask, other, lengths = np.tril(np.ones((3, 3), dtype=bool)), np.ones((2, 1, 3), dtype=bool), np.array([2, 3])
@@ -332,7 +332,7 @@ def test_results_belong_to_the_caller() -> None:
 
 # WHY: numpy takes numbers for masks and answers wrong sizes; refused loudly, they are found where they are made.
 # KIND: boundary
-# CATCHES: m02 m04 m08 m25 m26 m27 m28 m29 m31 m32 m33
+# CATCHES: m02 m04 m08 m23 m24 m25 m26 m27 m29 m30
 # CHAPTER: L5.2 section 7
 def test_validation() -> None:
     true = np.ones((2, 2), dtype=bool)
@@ -367,7 +367,7 @@ def test_validation() -> None:
 
 # WHY: The smallest sizes and the longest lengths are sizes too: what refuses too much stops a batch of one token.
 # KIND: boundary
-# CATCHES: s01 s02 s05 s08 m06 m11 m23 m24 m30
+# CATCHES: s01 s02 s05 s08 m06 m21 m22 m28
 # CHAPTER: L5.2 section 7
 def test_smallest_sizes_are_accepted() -> None:
     one = np.ones((1, 1), dtype=bool)
