@@ -25,6 +25,7 @@ Array = NDArray[Any]
 # WHY: Small enough to check by eye: True means "may attend", and a position may attend itself.
 # KIND: unit
 # CATCHES: s01 s02 m21
+# SHOWS: s01 s02
 # CHAPTER: L5.2 section 2
 def test_causal_by_hand() -> None:
     same(
@@ -72,6 +73,7 @@ def test_key_length_defaults_to_query_length() -> None:
 # WHY: Text is generated one query at a time; each step has to see what it would see in one pass.
 # KIND: property
 # CATCHES: s03 m01 m02 m04 m08 m21
+# SHOWS: s03
 # CHAPTER: L5.2 section 2
 def test_one_query_at_a_time_sees_the_same() -> None:
     T, window = 6, 3
@@ -97,6 +99,7 @@ def test_one_query_at_a_time_sees_the_same() -> None:
 # WHY: A window of two is the query and the key before it; drawn, every way to be one off can be seen.
 # KIND: unit
 # CATCHES: s03 s04 m01 m05 m06 m07 m08
+# SHOWS: s04
 # CHAPTER: L5.2 section 3
 def test_window_by_hand() -> None:
     same(
@@ -148,6 +151,7 @@ def test_narrowest_and_widest_window() -> None:
 # WHY: Sequences of one batch end at different places, and what is behind their end must not be read.
 # KIND: unit
 # CATCHES: s05 s08 m09 m22 m28
+# SHOWS: s05 s08
 # CHAPTER: L5.2 section 4
 def test_padding_by_hand() -> None:
     for lengths in ([2, 4, 0, 1], np.array([2, 4, 0, 1]), np.array([2, 4, 0, 1], dtype=np.int32)):
@@ -170,6 +174,7 @@ def test_padding_by_hand() -> None:
 # WHY: A decoder's mask is causal and padding at once; the shapes differ, and or instead of and lets it read ahead.
 # KIND: property
 # CATCHES: s06 m10 m11
+# SHOWS: s06
 # CHAPTER: L5.2 section 5
 def test_combine_allows_what_all_masks_allow() -> None:
     causal = np.tril(np.ones((3, 3), dtype=bool))
@@ -223,6 +228,7 @@ def test_snapshot_of_a_padded_batch() -> None:
 # WHY: Scores are of three dtypes in the course, and a mask of another one changes theirs.
 # KIND: unit
 # CATCHES: s07 m15 m16 m17 m18 m19 m20
+# SHOWS: s07
 # CHAPTER: L5.2 section 6
 def test_additive_is_zero_or_minus_infinity() -> None:
     mask = np.array([[[True, False], [False, False]], [[True, True], [False, True]]])
