@@ -28,7 +28,8 @@ FILE_BYTES = 16 * 2**20
 MOST_FILES = 5_000
 NAME_BYTES = 200
 DEEPEST = 12
-MOST_DIFF_LINES = 2_000  # of one file, of either side
+MOST_DIFFS = 50  # files whose lines are compared
+MOST_DIFF_LINES = 1_000  # of one file, of either side
 _PACKED = (".zip", ".tar", ".gz", ".tgz")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -151,13 +152,13 @@ def packed(files: Files) -> bytes:
 
 
 def changes(before: Files, after: Files) -> list[Change]:
-    """Every file that differs, by path."""
-    found = []
+    """Every file that differs, by path; of the first MOST_DIFFS the lines as well."""
+    found: list[Change] = []
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
         if old != new:
             how = "added" if old is None else "removed" if new is None else "changed"
-            found.append(Change(path, how, _diff(old or b"", new or b"")))
+            found.append(Change(path, how, _diff(old or b"", new or b"") if len(found) < MOST_DIFFS else ()))
     return found
 
 

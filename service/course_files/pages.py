@@ -23,7 +23,6 @@ LIST = "/course-files"
 ONE = LIST + "/{version}"
 
 SHOWN = 50  # versions on the page
-MOST_DIFFS = 100  # files whose lines are shown
 
 
 async def editing(account: Person) -> Account:
@@ -117,7 +116,6 @@ def _version(
         version=tree,
         is_used=tree.id == used,
         changes=changes,
-        most_diffs=MOST_DIFFS,
         publishes=account.role is Role.ADMIN,
         error=error,
         time=lambda seconds: walltime.show(seconds, "UTC"),

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse
 from service import audit, links, views, walltime
 from service.audit import By
 from service.database import reading, writing
-from service.dependencies import RequestId, Served, Service, Visiting, csrf_missing
+from service.dependencies import RequestId, Served, Service, Unhurried, Visiting, csrf_missing
 from service.people import invitations, mint, passwords, sessions, sign_in, users, wording
 from service.people.sign_in import Slow
 from service.people.users import User
@@ -32,7 +32,7 @@ def sign_in_page(
     return _sign_in_form(request, service, next=next)
 
 
-@router.post(views.SIGN_IN)
+@router.post(views.SIGN_IN, dependencies=[Unhurried])
 def sign_in_form(request: Request, service: Served, form: Posted, request_id: RequestId) -> Response:
     _check_visitor(request, form.get("csrf"))
     now, login, next_path = service.clock(), text(form, "login")[: users.LOGIN_CHARS], text(form, "next")
@@ -134,7 +134,7 @@ def set_password_page(request: Request, service: Served, code: Annotated[str, Qu
     return _set_password_form(request, service, user, code)
 
 
-@router.post(invitations.PATH)
+@router.post(invitations.PATH, dependencies=[Unhurried])
 def set_password_form(request: Request, service: Served, form: Posted, request_id: RequestId) -> Response:
     _check_visitor(request, form.get("csrf"))
     code, now = text(form, "code"), service.clock()

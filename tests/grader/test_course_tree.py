@@ -104,6 +104,12 @@ def test_files_replace_and_add_and_folders_go():
     assert after == {"course/a": b"5", "course/bb": b"4", "course/e": b"6"}
 
 
+def test_the_lines_of_so_many_files_only_are_compared(monkeypatch):
+    monkeypatch.setattr(course_tree, "MOST_DIFFS", 1)
+    told = course_tree.changes({}, {"course/a": b"1", "course/b": b"2"})
+    assert [(each.path, bool(each.lines)) for each in told] == [("course/a", True), ("course/b", False)]
+
+
 def test_changes_are_told_file_by_file_with_their_lines():
     before = {"course/a": b"1\n2\n", "course/b": b"x", "course/c": b"\xff"}
     after = {"course/a": b"1\n3\n", "course/c": b"\xfe", "course/d": b"y"}
