@@ -41,8 +41,8 @@ def figure(name: str, part: ComparedPart) -> Markup:
     tables = _table(EXPECTED, part.expected, part) + _table(ACTUAL, part.actual, part)
     return Markup(
         '<figure class="chart arrays"><figcaption>{}</figcaption><div class="maps">{}</div>'
-        '<p class="faint">{}</p><div class="pair">{}</div></figure>'
-    ).format(wording.compared(part.shape, part.at, compared_slice(part.axes, part.at)), drawings, wording.MAPS, tables)
+        '<div class="pair">{}</div></figure>'
+    ).format(wording.compared(part.shape, part.at, compared_slice(part.axes, part.at)), drawings, tables)
 
 
 def _minus(expected: float | None, actual: float | None) -> float | None:

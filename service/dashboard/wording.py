@@ -164,8 +164,8 @@ def narrowed(asked: Narrowed, sentence: str) -> str:
 
 DIFFERENCE = "difference"
 MAPS = (
-    "Stronger is larger. Of the difference, one colour is where more came than was expected, the other where less; a "
-    "cross is no finite number. The first place that differs is framed, and bold in the numbers."
+    "In the pictures stronger is larger; the difference is orange where more came than was expected, blue where less. "
+    "A cross is no finite number. The first place that differs is framed, and bold in the numbers."
 )
 
 

@@ -10,11 +10,12 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from grader.unit import Course
 from tests.browser import works
-from tests.browser.evening import COURSE, GOOD, SCALE, who_sent
+from tests.browser.evening import COURSE, GOOD, SCALE, stories, who_sent
 from tests.browser.replay import replaying
 from tests.browser.screen import screen
 from tests.browser.stage import Stage, staged
 from tests.browser.works import UNIT, Work
+from tests.samples.loading import first_screens
 
 pytestmark = pytest.mark.browser
 
@@ -142,3 +143,16 @@ def test_nobody_elses_submission_is_reached(stage: Stage, chromium: Browser) -> 
         shown.open(f"/submissions/{other}", 404)
         shown.open(f"/submissions/{stage.sent[who_sent(MISTAKEN)]}?since={other}")
         assert other not in shown.page.content().replace(f"since={other}", "")
+
+
+def test_the_page_names_before_all_details_what_the_first_screen_of_the_text_does(
+    stage: Stage, chromium: Browser
+) -> None:
+    last = {story[-1] for story in stories() if story}
+    missed = [work for work in sorted(last, key=lambda work: work.name) if work.code in first_screens()]
+    assert len(missed) >= 3
+    for work in missed:
+        with screen(chromium, stage.url, state=stage.signed_in(who_sent(work))) as shown:
+            shown.open(f"/submissions/{stage.sent[who_sent(work)]}")
+            first = " ".join(shown.page.locator(".standing, .next, .already, .reasons").all_inner_texts()).lower()
+            assert [text for text in first_screens()[work.code] if text.lower() not in first] == [], work
