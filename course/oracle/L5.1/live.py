@@ -193,7 +193,7 @@ def _in_turns(draw: np.random.Generator, options: Sequence[Any], n: int) -> list
 def _sizes(draw: np.random.Generator) -> tuple[int, int, int, int]:
     """Tq, Tk, d and dv, all different, as no fault can then hide behind an equality."""
     Tq, Tk, d, dv = (int(n) for n in draw.permutation(np.arange(2, 9))[:4])
-    return Tq, max(Tk, 3) if Tq != 3 else max(Tk, 4), d, dv
+    return Tq, Tk, d, dv
 
 
 def _inputs(
