@@ -97,8 +97,8 @@ def _between(draw: np.random.Generator, low: int, high: int) -> int:
 
 def _causal(draw: np.random.Generator) -> Iterator[Case]:
     """As many keys as queries by default and by number, more keys, fewer keys, and new queries behind old keys."""
-    for default in (True, True, False):
-        T, q_offset = _between(draw, 2, 9), _between(draw, 0, 3) if default else 0
+    for default, q_offset in ((True, 0), (True, _between(draw, 1, 3)), (False, 0)):
+        T = _between(draw, 2, 9)
         yield _causal_case({"Tq": T, "Tk": None if default else T, "q_offset": q_offset})
     for _ in range(2):
         Tq, Tk = _between(draw, 2, 5), _between(draw, 6, 9)
