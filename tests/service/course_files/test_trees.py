@@ -68,6 +68,7 @@ def test_a_proposal_is_told_in_full_and_changes_nothing(bench, used, propose):
     assert len(bench.rows(tables.course_loads)) == 1
 
 
+@pytest.mark.both_databases
 def test_what_is_published_is_used_by_every_process_and_can_be_taken_back(bench, used, propose, publish):
     old = mutant(bench)
     first, second = propose({MUTANT: OTHER}).json()["id"], propose(remove="course/fixtures/Z1", note="x").json()

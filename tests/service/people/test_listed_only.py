@@ -14,6 +14,7 @@ def put(bench):
     return put
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("listed_only", "bob"), [(False, 202), (True, 403)])
 def test_a_course_for_its_list_takes_nobody_elses_submissions(bench, put, listed_only, bob):
     put(listed_only)
