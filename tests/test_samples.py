@@ -15,6 +15,7 @@ from grader.errors import Rejected
 from grader.grade import About, grade
 from grader.intake import take_in
 from grader.oracle import OracleProcesses
+from grader.plan import smoke_first
 from grader.report import CourseTestPart, Outcome, Report, StudentTestPart, Verdict
 from grader.submission import Upload
 from grader.text import render
@@ -135,7 +136,7 @@ def assert_well_formed(report: Report, unit: Unit) -> None:
     if report.verdict is Verdict.REJECTED:
         return
     assert report.course_tests and report.mutation and report.student_tests
-    assert [test.id for test in report.course_tests.tests] == [test.name for test in unit.course_tests]
+    assert [test.id for test in report.course_tests.tests] == [test.name for test in smoke_first(unit)]
     assert [mutant.id for mutant in report.mutation.mutants] == [mutant.id for mutant in unit.mutants]
     assert report.mutation.total == len(unit.mutants)
     answers = [test for test in report.course_tests.tests if test.kind != "rule"]  # rules say how, the oracle what
