@@ -50,8 +50,8 @@ def test_backward(mask, scale, mult):
     assert (p == kept).all()
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2, 0.7, 1.0])
-@pytest.mark.parametrize("mask, scale", CASES)
+@pytest.mark.parametrize("rate", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("mask, scale", CASES[1:3])
 def test_node(mask, scale, rate):
     stream, mine = PCG32(4), PCG32(4)
     q, k, v = tensors(Q, K, V)
