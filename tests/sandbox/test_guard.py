@@ -1,6 +1,7 @@
 """If a suite that calls something were ever taken for inert, the process that collects it ends before it is called."""
 
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def collects(source: str, folder: Path) -> int:
     try:
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         warnings.simplefilter("ignore")  # as in a template, where marks may have any name
+        sys.dont_write_bytecode = True  # as in a template as well: what writes is taken for a suite that does more
         session, codes = PreparedSession(str(folder / "run")), Codes()
         codes.install()
         done = zygote.collect(

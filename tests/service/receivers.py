@@ -1,6 +1,7 @@
 """Who is told of grades, as far as a test needs it: a gradebook that keeps the rules of platforms, a web server."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,9 +43,10 @@ class Gradebook:
 
 
 class Receiver:
-    """A web server that remembers what is posted to it. `answers` are (status, headers), the last one for ever."""
+    """A web server that remembers what is posted to it. `answers` are (status, headers), the last one for ever; each
+    comes after so many seconds."""
 
-    def __init__(self, *answers: tuple[int, dict[str, str]]) -> None:
+    def __init__(self, *answers: tuple[int, dict[str, str]], seconds: float = 0.0) -> None:
         self.answers = list(answers) or [(204, {})]
         self.received: list[tuple[str, dict[str, str], bytes]] = []
         outer = self
@@ -53,6 +55,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.received.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                time.sleep(seconds)
                 status, headers = outer.answers[0] if len(outer.answers) == 1 else outer.answers.pop(0)
                 self.send_response(status)
                 for name, value in headers.items():

@@ -59,7 +59,7 @@ def states(bench):
 
 def test_after_kills_everything_was_told_and_what_was_told_twice_is_known_by_its_id(make_bench, start):
     rng = random.Random(6)
-    with Receiver() as receiver:
+    with Receiver(seconds=0.05) as receiver:  # so that none of those that are killed comes to the end
         bench = make_bench(callback_hosts="127.0.0.1")
         bench.clock.now = time.time() - 60
         expected = {
