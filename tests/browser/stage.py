@@ -29,7 +29,7 @@ from service.offerings import Offering
 from service.people import invitations, members, sessions, users
 from service.people.users import User
 from service.queue import FakeQueue, Handler, Stopping
-from service.regrading import trials
+from service.regrading import decisions, trials
 from service.regrading.versions import Change
 from service.settings import Settings
 from service.tables import runs
@@ -218,12 +218,13 @@ class Stage:
             return trees.add(connection, files, found, "Another line", By(account, self.clock())).id
 
     def settled(self) -> None:
-        """Wait until every run has ended, and nothing waits for one."""
+        """Wait until every run has ended, nothing waits for one, and what was decided on regrades is carried out."""
         waiting = sa.select(runs.c.id).where(runs.c.status.in_(["queued", "running"]))
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < give_up_at:
             with reading(self.engine) as connection:
-                if connection.execute(waiting.limit(1)).first() is None and not trials.waits(connection):
+                under_way = trials.waits(connection) or decisions.under_way(connection)
+                if not under_way and connection.execute(waiting.limit(1)).first() is None:
                     return
             time.sleep(LOOK_SECONDS)
         raise TimeoutError("runs did not end")

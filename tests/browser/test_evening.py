@@ -202,6 +202,7 @@ def regrade(shown: Screen, stage: Stage) -> None:
     shown.page.reload()
     assert TOO_HARD in (shown.page.locator("main").text_content() or "")
     press(shown.page, "Apply all 61")
+    stage.settled()
 
 
 # -- the learning platform -------------------------------------------------------------------------------------------

@@ -118,7 +118,9 @@ def test_unsigned_mutants_are_replaced_and_refused_ones_do_not_come_back(tree: P
 
 
 def test_a_unit_without_a_staff_suite_is_refused(tmp_path: Path) -> None:
-    result = generated(write_course(tmp_path, {"course/ref/learner-tests/Z1/python/tests/z1-double/test_double.py": None}))
+    result = generated(
+        write_course(tmp_path, {"course/ref/learner-tests/Z1/python/tests/z1-double/test_double.py": None})
+    )
     assert result.exit_code == 2
     assert "there is no staff suite" in result.output
 
