@@ -98,9 +98,7 @@ def _version(
 ) -> Response:
     with reading(service.engine) as connection:
         _, used = loads.chosen(connection)
-        tree = trees.find(connection, version) if version.isalnum() else None
-        if tree is None:
-            raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
+        tree = routes.known(connection, version)
         try:
             changes = course_tree.changes(
                 trees.files_in_use(connection, service.settings), trees.files_of(connection, version)

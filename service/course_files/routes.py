@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
@@ -166,10 +167,15 @@ def versions(account: Editing, service: Served, limit: Annotated[int, Query(ge=1
 def version(account: Editing, version: str, service: Served) -> VersionAnswer:
     with reading(service.engine) as connection:
         _, used = loads.chosen(connection)
-        tree = trees.find(connection, version) if version.isalnum() else None
+        return _version(known(connection, version), used)
+
+
+def known(connection: sa.Connection, version: str) -> Tree:
+    """Raises Problem 404 for what names no version."""
+    tree = trees.find(connection, version) if version.isalnum() else None
     if tree is None:
         raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
-    return _version(tree, used)
+    return tree
 
 
 @router.get(
@@ -181,9 +187,10 @@ def version(account: Editing, version: str, service: Served) -> VersionAnswer:
 def files(account: Editing, service: Served, version: str = "") -> Response:
     try:
         with reading(service.engine) as connection:
-            if version and not (version.isalnum() and trees.find(connection, version)):
-                raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
-            found = trees.files_of(connection, version) if version else trees.files_in_use(connection, service.settings)
+            if not version:
+                found = trees.files_in_use(connection, service.settings)
+            else:
+                found = trees.files_of(connection, known(connection, version).id)
     except OSError as error:
         raise _unreadable(error) from error
     return Response(
@@ -217,8 +224,8 @@ def use(request: Request, service: Service, tree: str | None, by: By) -> tuple[C
     """Take a version into use, None: the machine's files. Raises Problem 404, and 409 for files that cannot be used."""
     try:
         with reading(service.engine) as connection:
-            if tree is not None and not (tree.isalnum() and trees.find(connection, tree)):
-                raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
+            if tree is not None:
+                known(connection, tree)
             root = trees.laid(connection, service.settings, tree)
         course = load_course(root)
         found = loads.differences(service.course, course)
