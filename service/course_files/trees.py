@@ -9,8 +9,8 @@ the files of the version in use out in a folder of its own, and reads them there
 import json
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from grader.unit import Course, UnitProblem
 from grader.units import load_course
 from service import audit, blobs, submissions
 from service.audit import By
-from service.course_files.loads import Difference, chosen, differences
+from service.course_files.loads import Difference, Unusable, chosen, differences
 from service.regrading.versions import Change
 from service.settings import Settings
 from service.tables import blobs as blob_rows
@@ -93,15 +93,16 @@ def check(files: Files, before: Course) -> Found:
             course = load_course(course_tree.lay(files, Path(folder) / "tree"))
         except NotADirectoryError:
             return Found((), (UnitProblem("modules", "modules", 0, "is not a folder"),), usable=False)
-    usable = not any(problem.unit in before.units for problem in course.problems)
-    changed = differences(before, course) if usable else ()
-    return Found(changed, course.problems, usable)
+    try:
+        return Found(differences(before, course), course.problems, usable=True)
+    except Unusable:
+        return Found((), course.problems, usable=False)
 
 
 def add(connection: sa.Connection, files: Files, found: Found, note: str, by: By) -> Tree:
     assert by.who is not None
     tree = Tree(submissions.new_id(), by.now, by.who.label, note, found)
-    values = {"id": tree.id, "made_at": by.now, "token": by.who.id, "note": note, "found": _text(found)}
+    values = {"id": tree.id, "made_at": by.now, "token": by.who.id, "note": note, "found": json.dumps(asdict(found))}
     connection.execute(rows.insert().values(values))
     digests = blobs.add(connection, list(files.values()))
     named = [{"tree": tree.id, "path": path, "digest": digest} for path, digest in zip(files, digests, strict=True)]
@@ -135,18 +136,11 @@ def files_of(connection: sa.Connection, tree_id: str) -> dict[str, bytes]:
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _text(found: Found) -> str:
-    changed = [{"unit": d.unit, "how": d.how, "changes": [vars(each) for each in d.changes]} for d in found.changed]
-    problems = [vars(problem) for problem in found.problems]
-    return json.dumps({"changed": changed, "problems": problems, "usable": found.usable})
-
-
 def _tree(row: sa.Row[tuple[object, ...]]) -> Tree:
     said = json.loads(row.found)
-    changed = tuple(Difference(d["unit"], d["how"], tuple(map(_change, d["changes"]))) for d in said["changed"])
+    changed = tuple(
+        Difference(each["unit"], each["how"], tuple(Change(**part) for part in each["changes"]))
+        for each in said["changed"]
+    )
     problems = tuple(UnitProblem(**each) for each in said["problems"])
     return Tree(row.id, row.made_at, row.sender, row.note, Found(changed, problems, said["usable"]))
-
-
-def _change(said: Mapping[str, str]) -> Change:
-    return Change(**said)
