@@ -17,4 +17,4 @@ def unreadable(error: str) -> str:
 def unusable(problems: Sequence[UnitProblem]) -> str:
     first = problems[0]
     place = f"{first.file}:{first.line}" if first.line else first.file
-    return f"{first.unit} would be lost: {place}: {first.reason} Units stay as they were."
+    return f"{first.unit} would be lost: {place}: {first.reason.rstrip('.')}. Units stay as they were."

@@ -57,7 +57,8 @@ def test_files_that_would_lose_a_unit_in_use_are_not_taken(bench, write, reload)
     write({"course/modules/Z1.toml": "id = 7"})
     answer = reload()
     assert (answer.status_code, answer.json()["code"]) == (409, "course_unusable")
-    assert "modules/Z1.toml" in answer.json()["detail"]
+    detail = answer.json()["detail"]
+    assert "modules/Z1.toml" in detail and detail.endswith(". Units stay as they were.")
     assert [unit["id"] for unit in bench.get("/v1/units").json()["units"]] == ["Z1"]
     assert len(bench.rows(tables.course_loads)) == 1
 
