@@ -30,7 +30,6 @@ NAME_BYTES = 200
 DEEPEST = 12
 MOST_DIFFS = 50  # files whose lines are compared
 MOST_DIFF_LINES = 1_000  # of one file, of either side
-_PACKED = (".zip", ".tar", ".gz", ".tgz")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -48,9 +47,11 @@ def read(root: Path) -> dict[str, bytes]:
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is no course tree")
     found = _below(root, COURSE)
-    for package in sorted({path.split("/")[3] for path in found if path.startswith(f"{COURSE}/{CONTRACTS}/")}):
-        if (root.parent / package).is_dir():
-            found |= {path: data for path, data in _below(root.parent / package, package).items() if path[-3:] == ".py"}
+    contracts = f"{COURSE}/{CONTRACTS}/"
+    inside = (path.removeprefix(contracts) for path in found if path.startswith(contracts))
+    for package in sorted({path.partition("/")[0] for path in inside}):
+        sources = _below(root.parent / package, package)
+        found |= {path: data for path, data in sources.items() if path.endswith(".py")}
     return found
 
 
@@ -66,7 +67,7 @@ def taken(uploads: Sequence[Upload], into: str) -> dict[str, bytes]:
     budget = Budget(EXPANDED_BYTES)
     found: dict[str, bytes] = {}
     for upload in uploads:
-        is_packed = upload.name.lower().endswith(_PACKED)
+        is_packed = upload.name.lower().endswith(archives.ARCHIVE_SUFFIXES)
         inside = _members(upload, budget) if is_packed else {names.split(f"{into}/{upload.name}"): upload.data}
         for parts, data in inside.items():
             names.check(parts, NAME_BYTES, DEEPEST)
@@ -102,9 +103,9 @@ def laid_over(before: Files, files: Files, removed: Iterable[str] = (), *, whole
     Raises Rejected for what lies outside of a tree, is no path, or cannot stand beside the rest.
     """
     gone = {path.strip().strip("/") for path in removed if path.strip()}
-    if missing := [each for each in gone if not any(_in(f"{path}/", each) for path in before)]:
+    if missing := [each for each in gone if not any(_in(path, each) for path in before)]:
         raise Rejected("file_unknown", wording.TREE_FILE_UNKNOWN, wording.shown(sorted(missing)[0]))
-    kept = {} if whole else {path: before[path] for path in before if not any(_in(f"{path}/", each) for each in gone)}
+    kept = {} if whole else {path: before[path] for path in before if not any(_in(path, each) for each in gone)}
     tops = {COURSE, *(path.partition("/")[0] for path in before)}
     for path in files:
         if path.partition("/")[0] not in tops or "/" not in path:
@@ -120,7 +121,8 @@ def laid_over(before: Files, files: Files, removed: Iterable[str] = (), *, whole
 
 
 def _in(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder}/")
+    """Whether it is the folder's path, or one below."""
+    return f"{path}/".startswith(f"{folder}/")
 
 
 def lay(files: Files, folder: Path) -> Path:
