@@ -39,10 +39,8 @@ log = logging.getLogger(__name__)
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-COUNTS_ITSELF = (
-    "/v1/units/{unit}/submissions",
-    "/v1/course/versions",
-)  # routes that bound the body themselves, see upload.py
+# Routes that bound the body themselves, see upload.py.
+COUNTS_ITSELF = ("/v1/units/{unit}/submissions", "/v1/course/versions")
 PROBES = ("/livez", "/readyz", "/metrics")  # asked every few seconds
 JSON_BODY_BYTES = 256 * 2**10  # of requests that are no submissions
 
@@ -56,21 +54,31 @@ SECURITY_HEADERS = {
 }
 
 
+ROUTERS = (
+    *routes.ALL,
+    people_routes.router,
+    pages.router,
+    *people.ROUTERS,
+    outbox_pages.router,
+    *dashboard.ROUTERS,
+    regrading_pages.router,
+    course_pages.router,
+    lti_routes.router,
+    lti_api.router,
+    lti_pages.router,
+)
+
+
 def _routes() -> list[BaseRoute]:
     every = APIRouter()
-    for router in (*routes.ALL, people_routes.router):
-        every.include_router(router)
-    for router in (pages.router, *people.ROUTERS, outbox_pages.router, *dashboard.ROUTERS):
-        every.include_router(router)
-    for router in (regrading_pages.router, course_pages.router):
-        every.include_router(router)
-    for router in (lti_routes.router, lti_api.router, lti_pages.router):
+    for router in ROUTERS:
         every.include_router(router)
     return every.routes
 
 
 ROUTES = _routes()
-"""Everything the service answers to, which a process works out once: each route when a request first needs it."""
+"""Everything the service answers to: one list for all applications of a process, as a route is worked out when a
+request first needs it, which takes long."""
 
 
 def create_app(service: Service) -> FastAPI:
@@ -94,8 +102,9 @@ def create_app(service: Service) -> FastAPI:
     app.mount("/static", StaticFiles(directory=str(files("service") / "static")), name="static")
     app.add_middleware(Answering, stats=service.stats, body_seconds=settings.max_upload_seconds)
     app.add_middleware(Frames, engine=service.engine)
-    proxies = {"root_path": settings.root_path, "trusted": settings.forwarded_allow_ips}
-    app.add_middleware(Proxies, **proxies, public_url=settings.public_url)
+    app.add_middleware(
+        Proxies, root_path=settings.root_path, trusted=settings.forwarded_allow_ips, public_url=settings.public_url
+    )
     return app
 
 
