@@ -431,7 +431,12 @@ def not_deterministic(passed: int, total: int, message: str) -> str:
 EXPECTED, ACTUAL = "expected", "got"
 
 
-def compared_slice(axes: Sequence[str], at: Sequence[int]) -> str:
+def compared_place(axes: Sequence[str], shape: Sequence[int], at: Sequence[int]) -> str:
+    where = _slice(axes, at)
+    return f"They first differ at {list(at)} of the shape {list(shape)}{f' ({where})' if where else ''}:"
+
+
+def _slice(axes: Sequence[str], at: Sequence[int]) -> str:
     """Of which slice a piece of two arrays is, and what its rows and columns are: 'batch 0, head 1; rows: query,
     columns: key'. Empty where there is nothing to say."""
     names = axes or [f"axis {place}" for place in range(len(at))]
@@ -441,11 +446,6 @@ def compared_slice(axes: Sequence[str], at: Sequence[int]) -> str:
     else:
         across = f"rows: {names[-2]}, columns: {names[-1]}" if axes else ""
     return "; ".join(filter(None, (fixed, across)))
-
-
-def compared_place(axes: Sequence[str], shape: Sequence[int], at: Sequence[int]) -> str:
-    where = compared_slice(axes, at)
-    return f"They first differ at {list(at)} of the shape {list(shape)}{f' ({where})' if where else ''}:"
 
 
 # -- the oracle ------------------------------------------------------------------------------------------------------

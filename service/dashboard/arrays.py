@@ -6,13 +6,12 @@ in tables.
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import count
 
 from markupsafe import Markup
 
 from grader.compared import number
 from grader.report import ComparedPart, Rows
-from grader.wording import ACTUAL, EXPECTED, compared_slice
+from grader.wording import ACTUAL, EXPECTED, compared_place
 from service.dashboard import wording
 from service.dashboard.charts import Tone
 
@@ -42,7 +41,7 @@ def figure(name: str, part: ComparedPart) -> Markup:
     return Markup(
         '<figure class="chart arrays"><figcaption>{}</figcaption><div class="maps">{}</div>'
         '<div class="pair">{}</div></figure>'
-    ).format(wording.compared(part.shape, part.at, compared_slice(part.axes, part.at)), drawings, tables)
+    ).format(compared_place(part.axes, part.shape, part.at), drawings, tables)
 
 
 def _minus(expected: float | None, actual: float | None) -> float | None:
@@ -110,7 +109,7 @@ def _table(title: str, rows: Rows, part: ComparedPart) -> Markup:
     heads = Markup("").join(Markup('<th scope="col">{}</th>').format(left + x) for x in range(len(rows[0])))
     body = Markup("").join(
         Markup('<tr><th scope="row">{}</th>{}</tr>').format(top + y, _entries(y, row, part))
-        for y, row in zip(count(), rows, strict=False)
+        for y, row in enumerate(rows)
     )
     return Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table class="numbers"><caption>{}</caption>'

@@ -169,10 +169,6 @@ MAPS = (
 )
 
 
-def compared(shape: Sequence[int], at: Sequence[int], where: str) -> str:
-    return f"They first differ at {list(at)} of the shape {list(shape)}{f'. {where}' if where else ''}."
-
-
 def scale_of(low: str, high: str) -> str:
     return f"From {low}, the faintest, to {high}, the strongest. The numbers stand below."
 

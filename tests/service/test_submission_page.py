@@ -58,7 +58,7 @@ def test_what_to_do_is_read_before_what_did_not_pass_and_that_before_everything_
 
 def test_arrays_that_differ_are_drawn_with_a_title_and_stand_in_tables(bench, differs):
     seen = page(bench.browser("bob", default="student"), differs)
-    assert "[1, 0, 1] of the shape [2, 2, 2]. head 1; rows: row, columns: column." in seen.text
+    assert "[1, 0, 1] of the shape [2, 2, 2] (head 1; rows: row, columns: column):" in seen.text
     assert seen.tags.count("svg") >= 3 and seen.tags.count("title") >= 4 and seen.tags.count("desc") == 3
     assert "In the pictures stronger is larger" in seen.text
     assert "0.125" in seen.text and "0.875" in seen.text and "nan" in seen.text
