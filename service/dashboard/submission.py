@@ -183,7 +183,7 @@ def read(
     submission of the same history, or else the last one before that was graded."""
     now = service.clock()
     told = feedback.of(connection, stored, now, reader.asks_of).level
-    report = _report(connection, reader, stored, run.id, now)
+    report = _report(connection, reader, stored, run.id, told)
     history = _history(connection, stored)
     asked = offerings.assignment(connection, stored.course, stored.unit) or offerings.Assignment()
     granted = _extension(connection, stored)
@@ -206,13 +206,10 @@ def read(
     )
 
 
-def _report(connection: sa.Connection, reader: Reader, stored: Stored, run_id: str, now: float) -> Report | None:
-    """As the reader may see it at this time."""
+def _report(connection: sa.Connection, reader: Reader, stored: Stored, run_id: str, told: Level) -> Report | None:
+    """As the reader may see it."""
     graded = runs.report(connection, run_id)
-    if graded is None:
-        return None
-    told = feedback.of(connection, stored, now, reader.asks_of).level
-    return for_role(overrides.marked(connection, graded, stored), reader.role, told)
+    return for_role(overrides.marked(connection, graded, stored), reader.role, told) if graded is not None else None
 
 
 def _since(
@@ -231,8 +228,11 @@ def _since(
     before = [row for row in graded if row.received_at.timestamp() <= stored.received_at]
     chosen = next((row for row in (graded if against else before) if row.id == (against or row.id)), None)
     other = submissions.find(connection, chosen.id) if chosen is not None else None
-    earlier = _report(connection, reader, other, other.run, now) if other is not None else None
-    if other is None or earlier is None:
+    if other is None:
+        return None
+    told = feedback.of(connection, other, now, reader.asks_of).level
+    earlier = _report(connection, reader, other, other.run, told)
+    if earlier is None:
         return None
     return Since(other.id, other.received_at, earlier.score, between(earlier, report))
 
