@@ -130,12 +130,11 @@ def revoke(connection: sa.Connection, account: Account, course: str | None, by: 
     _note(connection, "token.revoke", account, course, by)
 
 
-def revoke_all_of(connection: sa.Connection, user_id: str, account_id: str, by: By) -> int:
-    """Make every token useless that this person made for themselves; returns how many those were."""
-    valid = [each for each in of_person(connection, user_id, account_id) if each.revoked_at is None]
-    for account in valid:
-        revoke(connection, account, None, by)
-    return len(valid)
+def revoke_all_of(connection: sa.Connection, user_id: str, account_id: str, by: By) -> None:
+    """Make every token useless that this person made for themselves."""
+    for account in of_person(connection, user_id, account_id):
+        if account.revoked_at is None:
+            revoke(connection, account, None, by)
 
 
 def _note(connection: sa.Connection, action: str, account: Account, course: str | None, by: By) -> None:

@@ -175,7 +175,7 @@ class VersionList(_Answer):
     versions: tuple[VersionAnswer, ...] = Field(description="the first one first")
 
 
-def regrade(batch: Batch, progress: Progress, decision: Decision | None = None) -> RegradeAnswer:
+def regrade(batch: Batch, progress: Progress, decision: Decision | None) -> RegradeAnswer:
     here = links.to(f"/v1/regrades/{batch.id}")
     return RegradeAnswer(
         id=batch.id,

@@ -64,7 +64,7 @@ def create(
     batch = start(service, body, By(within, service.clock(), request_id))
     response.headers["Location"] = to(f"/v1/regrades/{batch.id}")
     with reading(service.engine) as connection:
-        return answers.regrade(batch, batches.progress(connection, batch))
+        return _shown(connection, batch)
 
 
 def start(service: Service, body: answers.RegradeBody, by: By) -> Batch:
