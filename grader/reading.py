@@ -22,11 +22,11 @@ def passed(report: Report) -> tuple[str, ...]:
 def _passed(report: Report) -> Iterator[str]:
     if report.contract is not None and report.contract.ok:
         yield wording.CONTRACT_KEPT
-    if report.course_tests is not None:
+    if report.course_tests is not None and report.course_tests.passed:
         yield wording.course_tests_passed(report.course_tests.passed, report.course_tests.total)
-    if report.oracle is not None and report.oracle.status != "not_run":
+    if report.oracle is not None and report.oracle.agreed:
         yield wording.random_cases_agree(report.oracle.agreed, report.oracle.cases)
-    if report.mutation is not None:
+    if report.mutation is not None and report.mutation.killed:
         yield wording.mutants_caught(report.mutation.killed, report.mutation.total)
 
 

@@ -44,6 +44,11 @@ def test_the_course_test_to_do_next_is_the_first_of_those_that_did_not_pass(unit
     assert [test.id for test in reading.missed_course_tests(whole)] == ["test_zero", "test_twice"]
 
 
+def test_nothing_is_right_already_of_which_there_is_none(unit: Unit) -> None:
+    acts = {"course": {"test_twice": Act.FAIL, "test_zero": Act.FAIL}}
+    assert reading.passed(SimulatedSuite(a_unit(unit, ["m1"]), (), acts).grade()) == ("the contract",)
+
+
 def test_a_reason_that_is_the_next_step_is_not_said_twice(unit: Unit) -> None:
     text = render(SimulatedSuite(a_unit(unit, ["m1"]), ()).grade())
     assert text.count(NO_TESTS) == 1
