@@ -6,7 +6,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("service", "grader", "sandbox")
-PARTS = ("classroom", "dashboard", "lti", "outbox", "people", "regrading")
+PARTS = ("classroom", "course_files", "dashboard", "lti", "outbox", "people", "regrading")
 MODULES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "versions" not in path.parts
 )
