@@ -74,7 +74,7 @@ def check(unit_ids: tuple[str, ...], root: Path, kind: str, jobs: int) -> None:
 @course.command()
 @click.argument("unit_id", metavar="UNIT")
 @click.option("--title", help="As it is shown to students.  [default: Unit UNIT]")
-@click.option("--file", "path", help="What students write, as in python/tinyllm/demo/scale.py.")
+@click.option("--file", "path", help="What students write.  [default: python/tinyllm/unit_UNIT.py]")
 @click.option(
     "--course", "root", type=click.Path(path_type=Path), default=DEFAULT_COURSE, help="The tree, made if missing."
 )

@@ -20,9 +20,8 @@ from sandbox.records import File, ItemOutcome, Limits, Module, Run, RunResult, S
 
 LIMITS = Limits(cpu_seconds=60, wall_seconds=240)
 DRIVE_TEST = "test_answers_of_the_oracle"
-DRIVE_FILE = (
-    "zz_oracle_test.py"  # collected behind every test_….py: what it leaves behind must not meet the course tests
-)
+# Collected behind every test_….py: what it leaves behind must not meet the course tests.
+DRIVE_FILE = "zz_oracle_test.py"
 DRIVE_SEEDS = (0, 1)
 DRIVE = f"""\
 import hashlib

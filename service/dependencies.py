@@ -1,7 +1,7 @@
 """What handlers ask for: a request goes in; the service, who is asking, and the unit or submission named come out.
 
 Each raises Problem where there is no such thing, or it is not the caller's to see. Those that wait for nothing are
-coroutines, because the others each wait for a thread, and that the threads that are busy let the loop go on.
+coroutines: each of the others takes a thread, and has to wait for one while all are busy.
 """
 
 import time

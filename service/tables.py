@@ -65,7 +65,7 @@ courses = Table(
     Column("created_at", Double, nullable=False),
     Column("timezone", String(64), nullable=False, server_default="UTC"),  # IANA: how its times are said
     Column("archived_at", Double),
-    Column("listed_only", Boolean, nullable=False, server_default=false()),  # only who is in it has a part in it
+    Column("listed_only", Boolean, nullable=False, server_default=false()),  # no student who is not in it
 )
 
 assignments = Table(
