@@ -213,17 +213,10 @@ def change_password(
     hashed = service.passwords.hash(password)
     with writing(service.engine) as connection:
         users.set_password(connection, user.id, hashed)
-        audit.record(
-            connection,
-            who=visitor.account,
-            action="password.change",
-            object=user.account,
-            student=user.student,
-            request_id=request_id,
-            now=now,
-        )
+        by = By(visitor.account, now, request_id)
+        audit.note(connection, by, "password.change", user.account, student=user.student)
         if text(form, "tokens"):
-            mint.revoke_all_of(connection, user.id, user.account, By(visitor.account, now, request_id))
+            mint.revoke_all_of(connection, user.id, user.account, by)
     return begin(request, service, user, links.to("/me?set=1"), request_id)
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from grader.report import Verdict
 from service import audit, grades, submissions
-from service.accounts import Account
+from service.audit import By
 from service.grades import Grade
 from service.regrading.moves import Why
 from service.runs import Status
@@ -123,14 +123,13 @@ def create(
     course: str,
     unit: str,
     which: Which,
-    chosen: Sequence[str] = (),
+    chosen: Sequence[str],
     reason: str,
-    who: Account,
-    request_id: str = "",
-    now: float,
+    by: By,
 ) -> Batch:
     """Store a batch of what has been graded. Raises Unknown, Empty."""
-    batch = Batch(submissions.new_id(), course, unit, which, reason, who.id, now)
+    assert by.who is not None
+    batch = Batch(submissions.new_id(), course, unit, which, reason, by.who.id, by.now)
     connection.execute(regrades.insert().values(**{**vars(batch), "which": which.value}))
     selected = _selected(course, unit, which, chosen).subquery()
     columns = ("regrade", "submission", "before_run", "run", "state", "moved", "why")
@@ -142,17 +141,8 @@ def create(
         raise Unknown(missing)
     if not found:
         raise Empty
-    audit.record(
-        connection,
-        who=who,
-        action="regrade.create",
-        object=batch.id,
-        course=course,
-        unit=unit,
-        detail={"which": which.value, "submissions": len(found), "reason": reason},
-        request_id=request_id,
-        now=now,
-    )
+    detail = {"which": which.value, "submissions": len(found), "reason": reason}
+    audit.note(connection, by, "regrade.create", batch.id, course=course, unit=unit, detail=detail)
     return batch
 
 

@@ -69,7 +69,6 @@ def create(
 
 def start(service: Service, body: answers.RegradeBody, by: By) -> Batch:
     """Store a batch and enqueue its first trials; the workers go on. Raises Problem 409, 422."""
-    assert by.who is not None
     try:
         with writing(service.engine) as connection:
             if offerings.find(connection, body.course) is None:
@@ -81,9 +80,7 @@ def start(service: Service, body: answers.RegradeBody, by: By) -> Batch:
                 which=body.which,
                 chosen=body.submissions,
                 reason=body.reason,
-                who=by.who,
-                request_id=by.request_id,
-                now=by.now,
+                by=by,
             )
             for run_id, priority in trials.feed(connection, by.now).items():
                 service.queue.submit(connection, run_id, priority)
