@@ -342,7 +342,12 @@ class GradingWorker:
         with reading(self._database) as connection:
             waiting = decisions.under_way(connection)
         for batch_id in waiting:
-            decisions.carry_on(self._database, batch_id, self._clock, self._look_seconds / len(waiting))
+            try:
+                decisions.carry_on(self._database, batch_id, self._clock, self._look_seconds / len(waiting))
+            except AWAY:
+                raise
+            except Exception:  # neither other batches nor the queue wait for this one
+                log.exception("what was decided of regrade %s could not be carried out; it is tried again", batch_id)
 
     def _sweep(self, engine: Engine, *, leaving: bool = False) -> None:
         """Have the engine deliver again what it has lost; give back runs that nobody is at."""

@@ -131,9 +131,12 @@ def decide(
     batch = _batch(service, course, regrade_id)
     what, _, scope = text(form, "do").partition(" ")
     chosen = [value for value in form.getlist("submission") if isinstance(value, str)] if scope == "chosen" else None
-    if what not in list(What):
-        raise Problem(422, "decision_unknown", words.FORM_INCOMPLETE)
-    routes.decide(service, batch, What(what), chosen, By(account, service.clock(), request_id))
+    try:
+        body = answers.DecisionBody.model_validate({"submissions": chosen})
+        decision = What(what)
+    except ValueError as error:
+        raise Problem(422, "decision_unknown", words.DECISION_UNKNOWN) from error
+    routes.decide(service, batch, decision, body.submissions, By(account, service.clock(), request_id))
     return views.redirect(f"/courses/{course}/regrades/{batch.id}")
 
 

@@ -56,6 +56,7 @@ WHICH = {
     "chosen": "the submissions named",
 }
 UNDER_WAY = "What was decided of this regrade before is still being carried out. Decide again when it has ended."
+DECISION_UNKNOWN = "That is no decision on submissions of this regrade. Go back to its page, and choose there."
 FORM_INCOMPLETE = "Choose a unit and what to grade again, and say why."
 
 

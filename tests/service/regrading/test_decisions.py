@@ -140,3 +140,29 @@ def test_a_batch_is_dropped_in_steps_that_tell_nobody_and_leave_no_name(bench, b
     [row] = bench.rows(tables.regrade_decisions)
     assert (row.what, row.submissions, row.after) == ("drop", 16, "")  # no name of a student is left
     assert not changes(bench) and set(revisions(bench).values()) == {1}
+
+
+def test_what_names_no_submission_is_no_decision(bench, batch):
+    browser = bench.browser("tess", default="teacher")
+    for fields in (
+        {"do": "apply chosen", "submission": "a\0b"},
+        {"do": "apply chosen", "submission": ""},
+        {"do": "end"},
+    ):
+        answer = browser.post(f"/courses/default/regrades/{batch}", **fields)
+        assert answer.status_code == 422, fields
+    assert bench.rows(tables.regrade_decisions) == []  # or workers would try it for ever
+
+
+def test_a_decision_that_cannot_be_carried_out_holds_up_no_other(bench, monkeypatch):
+    tried = []
+
+    def carry_on(engine, batch_id, clock, seconds):
+        tried.append(batch_id)
+        if batch_id == "first":
+            raise ValueError
+
+    monkeypatch.setattr(decisions, "under_way", lambda connection: ["first", "second"])
+    monkeypatch.setattr(decisions, "carry_on", carry_on)
+    bench.worker()._carry_on_decisions()
+    assert tried == ["first", "second"]
