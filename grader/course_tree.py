@@ -23,6 +23,7 @@ from grader.units import CONTRACTS
 Files = Mapping[str, bytes]
 
 COURSE = "course"
+ORACLES = f"{COURSE}/oracle/"
 EXPANDED_BYTES = 64 * 2**20
 FILE_BYTES = 16 * 2**20
 MOST_FILES = 5_000
@@ -30,6 +31,7 @@ NAME_BYTES = 200
 DEEPEST = 12
 MOST_DIFFS = 50  # files whose lines are compared
 MOST_DIFF_LINES = 1_000  # of one file, of either side
+MOST_DIFF_BYTES = 128 * 2**10  # likewise
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -40,6 +42,11 @@ class Change:
     path: str
     how: str
     lines: tuple[str, ...]
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it belongs to an oracle, which runs outside of the sandbox."""
+        return self.path.startswith(ORACLES)
 
 
 def read(root: Path) -> dict[str, bytes]:
@@ -103,9 +110,9 @@ def laid_over(before: Files, files: Files, removed: Iterable[str] = (), *, whole
     Raises Rejected for what lies outside of a tree, is no path, or cannot stand beside the rest.
     """
     gone = {path.strip().strip("/") for path in removed if path.strip()}
-    if missing := [each for each in gone if not any(_in(path, each) for path in before)]:
-        raise Rejected("file_unknown", wording.TREE_FILE_UNKNOWN, wording.shown(sorted(missing)[0]))
-    kept = {} if whole else {path: before[path] for path in before if not any(_in(path, each) for each in gone)}
+    if missing := gone.difference(*map(_with_folders, before)):
+        raise Rejected("file_unknown", wording.TREE_FILE_UNKNOWN, wording.shown(min(missing)))
+    kept = {} if whole else {path: before[path] for path in before if not gone & _with_folders(path)}
     tops = {COURSE, *(path.partition("/")[0] for path in before)}
     for path in files:
         if path.partition("/")[0] not in tops or "/" not in path:
@@ -120,9 +127,10 @@ def laid_over(before: Files, files: Files, removed: Iterable[str] = (), *, whole
     return after
 
 
-def _in(path: str, folder: str) -> bool:
-    """Whether it is the folder's path, or one below."""
-    return f"{path}/".startswith(f"{folder}/")
+def _with_folders(path: str) -> set[str]:
+    """The path, and those of the folders that it lies in."""
+    parts = path.split("/")
+    return {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
 
 
 def lay(files: Files, folder: Path) -> Path:
@@ -154,9 +162,9 @@ def packed(files: Files) -> bytes:
 
 
 def changes(before: Files, after: Files) -> list[Change]:
-    """Every file that differs, by path; of the first MOST_DIFFS the lines as well."""
+    """Every file that differs, those of oracles first, then by path; of the first MOST_DIFFS the lines as well."""
     found: list[Change] = []
-    for path in sorted({*before, *after}):
+    for path in sorted({*before, *after}, key=lambda path: (not path.startswith(ORACLES), path)):
         old, new = before.get(path), after.get(path)
         if old != new:
             how = "added" if old is None else "removed" if new is None else "changed"
@@ -165,6 +173,8 @@ def changes(before: Files, after: Files) -> list[Change]:
 
 
 def _diff(old: bytes, new: bytes) -> tuple[str, ...]:
+    if max(len(old), len(new)) > MOST_DIFF_BYTES:
+        return ()
     try:
         before, after = (side.decode().splitlines() for side in (old, new))
     except UnicodeDecodeError:

@@ -69,13 +69,17 @@ class Unparsed:
 
 # Python's own tokeniser stops at 200 open brackets, but less is enough for people.
 MAX_BRACKETS = 100
+# A syntax tree takes some hundred times the memory of its source.
+MAX_SOURCE_BYTES = 512 * 2**10
 # CPython 3.11 takes time quadratic in the length of an f-string: 9 s for one of 240 kB.
 MAX_FSTRING_BYTES = 10_000
 _PARSING = threading.Lock()  # warnings filters are shared by all threads
 
 
 def parse(source: bytes) -> ast.Module | Unparsed:
-    """The syntax tree of normalised source. Bounded in stack and time for sources of intake's size."""
+    """The syntax tree of normalised source. Bounded in stack, memory and time."""
+    if len(source) > MAX_SOURCE_BYTES:
+        return Unparsed("too_complex", 1, wording.TOO_COMPLEX)
     if line := _too_much(source):
         return Unparsed("too_complex", line, wording.TOO_COMPLEX)
     try:

@@ -42,6 +42,7 @@ SUITE = "suite"
 LIB = "lib"
 HELPERS = "_lib"
 MAX_FILE_BYTES = 64 * 2**20
+MAX_MUTANT_BYTES = 256 * 2**20  # of what all patches of a tree change, as they leave it: each holds whole files
 
 
 def load_course(root: Path) -> Course:
@@ -65,6 +66,8 @@ def load_course(root: Path) -> Course:
             units[unit.id] = unit
         except LoadError as error:
             problems.append(UnitProblem(path.stem, error.file, error.line, error.reason))
+        except (OSError, ValueError, RecursionError) as error:  # names and numbers of any length, code of any depth
+            problems.append(UnitProblem(path.stem, file, 0, f"cannot be read: {type(error).__name__}"))
     units = {unit.id: replace(unit, deps=_all_deps(unit, units)) for unit in units.values()}
     parts = [(unit.id, unit.digest.encode()) for unit in units.values()]
     parts.extend((f"!{problem.unit}", repr(problem).encode()) for problem in problems)
@@ -88,11 +91,15 @@ def _all_deps(unit: Unit, units: Mapping[str, Unit]) -> tuple[Dep, ...]:
 
 
 class _Tree:
-    """Reads files of one course tree by their path relative to it; what is missing or linked outside is a LoadError."""
+    """Reads files of one course tree by their path relative to it, each once, however many units use it; what is
+    missing or linked outside is a LoadError."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._contracts: dict[str, Contract] | None = None
+        self._files: dict[Path, bytes] = {}
+        self._references: dict[Path, bytes] = {}
+        self._mutant_bytes = 0
 
     def read(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
         return self._read(self.root / path, path, wanted_by, line)
@@ -100,8 +107,17 @@ class _Tree:
     def reference(self, path: str, wanted_by: str = "", line: int = 0) -> bytes:
         """The source of "python/tinyllm/…", without what marks solutions in it."""
         own, beside = self._places(path)
-        data = self._read(own if own.is_file() else beside, path, wanted_by, line)
-        return library.without_marks(text_of(path, data)).encode()
+        place = own if own.is_file() else beside
+        if place not in self._references:
+            data = self._read(place, path, wanted_by, line)
+            self._references[place] = library.without_marks(text_of(path, data)).encode()
+        return self._references[place]
+
+    def spend(self, changed: Mapping[str, bytes], path: str) -> None:
+        """Count what a patch leaves. Raises LoadError if all patches of the tree leave too much."""
+        self._mutant_bytes += sum(map(len, changed.values()))
+        if self._mutant_bytes > MAX_MUTANT_BYTES:
+            raise LoadError(path, 0, "is one mutant too many: the files that mutants change are too large together")
 
     def path_of(self, module: str) -> str:
         """The path of a module's reference, "" if there is none."""
@@ -112,10 +128,13 @@ class _Tree:
         return self.root / "ref" / path, self.root.parent / path.removeprefix("python/")
 
     def _read(self, file: Path, path: str, wanted_by: str, line: int) -> bytes:
+        if file in self._files:
+            return self._files[file]
         try:
             if file.stat().st_size > MAX_FILE_BYTES:
                 raise LoadError(path, 0, "is too large")
-            return file.read_bytes()
+            self._files[file] = file.read_bytes()
+            return self._files[file]
         except OSError as error:
             reason = f"cannot be read: {error.strerror or error}"
             raise (
@@ -310,7 +329,7 @@ def _required(settings: ModuleFile, mutants: Sequence[Mutant]) -> tuple[str, ...
 
 
 def _fixtures(tree: _Tree, settings: ModuleFile, file: str, line: int) -> tuple[File, ...]:
-    paths = [path.removeprefix("course/fixtures/") for path in settings.fixtures.files]
+    paths = dict.fromkeys(path.removeprefix("course/fixtures/") for path in settings.fixtures.files)
     return tuple(File(path, tree.read(f"fixtures/{path}", file, line)) for path in paths)
 
 
@@ -356,6 +375,7 @@ def _mutant(
         changed = patches.apply(patch, references)
     except patches.PatchError as error:
         raise LoadError(path, error.line, error.reason) from error
+    tree.spend(changed, path)
     _check_variant(path, changed, references, "the mutant")
     return Mutant(
         id=row.mid,

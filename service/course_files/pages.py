@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from grader import course_tree
+from grader.wording import escaped
 from service import views, walltime
 from service.accounts import Account, Role
 from service.audit import By
@@ -117,4 +118,5 @@ def _version(
         publishes=account.role is Role.ADMIN,
         error=error,
         time=lambda seconds: walltime.show(seconds, "UTC"),
+        seen=lambda line: escaped(line.expandtabs(4)),  # what turns the direction of text could hide code
     )

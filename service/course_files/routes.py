@@ -5,6 +5,7 @@ Who teaches a course looks and proposes; only administrators take anything into 
 is executed. (docs/decisions/0229)
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from grader.errors import Rejected
 from grader.unit import Course, UnitProblem
 from grader.units import load_course
 from service import answers, links
+from service import wording as service_wording
 from service.accounts import Account
 from service.audit import By
 from service.course_files import loads, trees, wording
@@ -28,6 +30,7 @@ from service.course_files.trees import Tree
 from service.database import reading, writing
 from service.dependencies import Administrator, RequestId, Served, Service, edits_somewhere
 from service.posted import one_field
+from service.pressure import DISK_RETRY_SECONDS, Closed
 from service.problems import Problem, documented
 from service.regrading.answers import ChangeAnswer
 from service.upload import MAX_FIELD_BYTES, Form, read_form
@@ -40,6 +43,9 @@ Editing = Annotated[Account, Depends(edits_somewhere)]
 HERE = "/v1/course/versions"
 MOST = 200
 NOTE_CHARS = 500
+CHECK_SECONDS = 5
+LEAST_FREE = 2  # times what intake needs on the disk: versions are not what closes it
+_CHECKING = threading.Lock()  # a tree takes memory and time: one at a time in a process
 
 
 class _Answer(BaseModel):
@@ -114,16 +120,31 @@ _FORM = {
     HERE,
     summary="Propose files of the course; they are checked, and change nothing yet",
     status_code=201,
-    responses=documented(400, 401, 403, 408, 409, 413, 415, 422),
+    responses=documented(400, 401, 403, 408, 409, 413, 415, 422, 429),
     openapi_extra=_FORM,
 )
 async def propose(
     request: Request, account: Editing, service: Served, request_id: RequestId, response: Response
 ) -> VersionAnswer:
-    form = await read_form(request, service.settings.max_body_bytes, service.settings.max_upload_seconds)
-    made = await run_in_threadpool(_propose, service, form, By(account, service.clock(), request_id))
+    settings, pressure = service.settings, service.pressure
+    free, least = pressure.free_bytes(settings.data), LEAST_FREE * settings.min_free_bytes
+    if free < least:
+        raise Closed("disk_low", service_wording.disk_low(free, least), DISK_RETRY_SECONDS).problem()
+    async with pressure.place(settings, account.user or account.id):
+        form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
+        made = await _checked(service, form, By(account, service.clock(), request_id))
     response.headers["Location"] = links.to(f"{HERE}/{made.id}")
     return made
+
+
+async def _checked(service: Service, form: Form, by: By) -> VersionAnswer:
+    if not _CHECKING.acquire(blocking=False):
+        headers = {"Retry-After": str(CHECK_SECONDS)}
+        raise Problem(429, "check_under_way", wording.CHECK_UNDER_WAY, headers=headers)
+    try:
+        return await run_in_threadpool(_propose, service, form, by)
+    finally:
+        _CHECKING.release()
 
 
 def _propose(service: Service, form: Form, by: By) -> VersionAnswer:

@@ -7,6 +7,7 @@ from grader.unit import UnitProblem
 VERSION_UNKNOWN = "There is no such version of the course's files."
 NOTHING_SENT = "Choose a file or an archive, or name what is to be removed."
 NOTHING_CHANGED = "These files are the same as those in use."
+CHECK_UNDER_WAY = "Other files are being checked. Send yours again in a few seconds."
 NOTE_MISSING = "Say what the change is for."
 
 

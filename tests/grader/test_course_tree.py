@@ -110,6 +110,21 @@ def test_the_lines_of_so_many_files_only_are_compared(monkeypatch):
     assert [(each.path, bool(each.lines)) for each in told] == [("course/a", True), ("course/b", False)]
 
 
+def test_what_runs_outside_of_the_sandbox_stands_first(monkeypatch):
+    monkeypatch.setattr(course_tree, "MOST_DIFFS", 1)
+    told = course_tree.changes({}, {"course/a": b"1", "course/oracle/Z1/live.py": b"2"})
+    assert [(each.path, bool(each.lines), each.is_trusted) for each in told] == [
+        ("course/oracle/Z1/live.py", True, True),
+        ("course/a", False, False),
+    ]
+
+
+def test_lines_of_large_files_are_not_compared(monkeypatch):
+    monkeypatch.setattr(course_tree, "MOST_DIFF_BYTES", 3)
+    told = course_tree.changes({"course/a": b"1"}, {"course/a": b"1234", "course/b": b"123"})
+    assert [bool(each.lines) for each in told] == [False, True]
+
+
 def test_changes_are_told_file_by_file_with_their_lines():
     before = {"course/a": b"1\n2\n", "course/b": b"x", "course/c": b"\xff"}
     after = {"course/a": b"1\n3\n", "course/c": b"\xfe", "course/d": b"y"}

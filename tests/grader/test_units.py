@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from grader import units
 from grader.unit import Course, Unit
 from grader.units import load_course
 from tests.grader import small_course
@@ -226,6 +227,37 @@ def test_one_bad_unit_does_not_stop_the_others(tmp_path: Path) -> None:
     course = load_course(write_course(tmp_path, {"course/modules/A0.toml": "id ="}))
     assert list(course.units) == ["Z1"]
     assert [problem.unit for problem in course.problems] == ["A0"]
+
+
+def test_what_no_file_system_or_parser_takes_is_a_problem_of_its_unit(tmp_path: Path) -> None:
+    for file, text in {
+        "course/modules/A1.toml": MODULE.replace("course/tests/Z1", f"course/tests/{'Z' * 300}"),
+        "course/modules/A2.toml": f"id = {'5' * 5000}",
+        "course/wheats/Z1/w01_other.py": "x = " + "1 + " * 2000 + "1\n",
+        "tinyllm/demo/base.py": "a\n" * 2**19,
+    }.items():
+        course = load_course(write_course(tmp_path / "tree", {file: text}))
+        assert [problem.file for problem in course.problems], file
+
+
+def test_patches_of_a_tree_leave_so_much_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write_course(tmp_path)
+    size = len(load_course(root).units["Z1"].mutants[0].files["python/tinyllm/demo/double.py"])
+    monkeypatch.setattr(units, "MAX_MUTANT_BYTES", size)
+    assert load_course(root).problems == ()
+    monkeypatch.setattr(units, "MAX_MUTANT_BYTES", size - 1)
+    (problem,) = load_course(root).problems
+    assert (problem.file, "too large" in problem.reason) == ("mutants/Z1/s01.patch", True)
+
+
+def test_a_file_is_held_once_however_often_it_is_named(tmp_path: Path) -> None:
+    fixtures = _replaced(TOML, '"Z1/data.json"', ", ".join(['"Z1/data.json"'] * 3))
+    root = write_course(tmp_path, fixtures)
+    assert [file.path for file in load_course(root).units["Z1"].fixtures] == ["Z1/data.json"]
+    tree = units._Tree(root)
+    assert tree.read("fixtures/Z1/data.json") is tree.read("fixtures/Z1/data.json")
+    path = "python/tinyllm/demo/double.py"
+    assert tree.reference(path) is tree.reference(path)
 
 
 OTHERS = {

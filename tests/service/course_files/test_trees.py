@@ -8,7 +8,7 @@ import pytest
 
 from grader import course_tree
 from service import blobs, database, tables
-from service.course_files import trees
+from service.course_files import routes, trees
 from tests.grader import small_course
 
 OTHER = small_course.PATCH.replace("x * x", "x * x * x")
@@ -133,6 +133,47 @@ def test_files_of_a_version_are_kept_when_blobs_are_collected(bench, used, propo
     with database.writing(bench.engine) as connection:
         assert blobs.collect(connection) == 0
         assert trees.files_of(connection, version)[MUTANT] == OTHER.encode()
+
+
+def test_nothing_in_the_lines_hides_from_who_publishes_them(bench, used, propose):
+    page = propose({"course/oracle/Z1/more.py": "", MUTANT: f"a\u202eb\x1bc\td\n{OTHER}"}).json()["links"]["page"]
+    shown = bench.browser("root", admin=True).get(page).text
+    assert "<ins>+a\\u202eb\\x1bc" in shown and "\u202e" not in shown
+    assert shown.index("runs outside of the sandbox") < shown.index(MUTANT)
+
+
+def test_one_tree_is_checked_at_a_time(bench, used, propose):
+    with routes._CHECKING:
+        answer = propose({MUTANT: OTHER})
+        assert (answer.status_code, answer.json()["code"]) == (429, "check_under_way")
+        assert "Retry-After" in answer.headers
+    assert propose({MUTANT: OTHER}).status_code == 201
+    assert propose({MUTANT: OTHER}, note="").status_code == 422 and propose({MUTANT: OTHER}).status_code == 201
+
+
+def test_versions_do_not_fill_the_disk_that_intake_needs(bench, used, propose, monkeypatch):
+    service = bench.app.state.service
+    least = routes.LEAST_FREE * service.settings.min_free_bytes
+    monkeypatch.setattr(service.pressure, "free_bytes", lambda folder: least - 1)
+    answer = propose({MUTANT: OTHER})
+    assert (answer.status_code, answer.json()["code"]) == (503, "disk_low")
+    monkeypatch.setattr(service.pressure, "free_bytes", lambda folder: least)
+    assert propose({MUTANT: OTHER}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"course/wheats/Z1/w01_other.py": "x = " + "1 + " * 3000 + "1\n"},
+        {"course/wheats/Z1/w01_other.py": "a\n" * 2**19},
+        {"course/modules/Z1.toml": small_course.MODULE.replace("timeout_s = 5", f"timeout_s = {'5' * 5000}")},
+        {"course/modules/Z1.toml": small_course.MODULE.replace("course/tests/Z1", f"course/tests/{'Z' * 300}")},
+    ],
+)
+def test_files_that_no_course_can_be_read_from_are_a_problem_of_their_unit(bench, used, propose, files):
+    answer = propose(files)
+    assert answer.status_code == 201, answer.text
+    assert [each["unit"] for each in answer.json()["problems"]] == ["Z1"]
 
 
 def test_the_pages_show_the_lines_and_publish(bench, used, propose):
