@@ -165,7 +165,6 @@ def _expect(before: list[bytes], position: int, row: _Row) -> None:
     found = before[position] if position < len(before) else None
     if found == row.text:
         return
-    there = "the end of the file" if found is None else repr(found.decode("utf-8", "replace"))
-    raise PatchError(
-        row.number, f"expected {row.text.decode('utf-8', 'replace')!r} at line {position + 1}, found {there}"
-    )
+    there = "the file has ended there" if found is None else "the file has another there"
+    # Neither line is quoted: whoever asks which units there are is told this, and the lines are of the reference.
+    raise PatchError(row.number, f"expected this line at line {position + 1} of the file, and {there}")

@@ -80,7 +80,7 @@ def test_a_hunk_at_another_place_is_not_searched_for() -> None:
         (b"--- a/python/pkg/x.py\n+++ b/python/pkg/x.py\n@@ -1 +1 @@\n*a\n", 4, "must begin"),
         (b"--- a/python/pkg/x.py\n+++ b/python/pkg/x.py\n@@ -1 +1,2 @@\n-a\n-b\n+c\n", 5, "do not agree"),
         (b"--- a/python/pkg/x.py\n+++ b/python/pkg/x.py\n@@ -9 +9 @@\n-a\n+b\n", 3, "beyond the end"),
-        (b"--- a/python/pkg/x.py\n+++ b/python/pkg/x.py\n@@ -1 +1 @@\n-z\n+b\n", 4, "expected 'z"),
+        (b"--- a/python/pkg/x.py\n+++ b/python/pkg/x.py\n@@ -1 +1 @@\n-z\n+b\n", 4, "expected this line at line 1"),
     ],
 )
 def test_a_malformed_patch_is_refused_with_its_line(patch: bytes, line: int, reason: str) -> None:
@@ -94,3 +94,11 @@ def test_a_newline_missing_at_the_end_must_be_marked() -> None:
     with pytest.raises(PatchError):
         apply(header + b"-a\n+b\n", {PATH: b"a"})
     assert apply(header + b"-a\n\\ No newline at end of file\n+b\n", {PATH: b"a"}) == {PATH: b"b\n"}
+
+
+def test_why_a_patch_does_not_apply_quotes_neither_side() -> None:
+    patch = diff("kept\nknown = 1\n", "kept\nfaulty = 1\n")
+    for other in (b"kept\nsecret = 1\n", b"kept\n"):
+        with pytest.raises(PatchError) as caught:
+            apply(patch, {PATH: other})
+        assert not any(word in caught.value.reason for word in ("known", "faulty", "secret")), caught.value
