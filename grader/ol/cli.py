@@ -15,7 +15,6 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from rich.table import Table
 
 from grader import deps, diffs
 from grader.errors import Rejected
@@ -24,14 +23,14 @@ from grader.ol import account as accounts
 from grader.ol import places, service, stubs, trials
 from grader.ol.account import Account
 from grader.ol.places import Places
-from grader.ol.screen import PHASES, Screen
+from grader.ol.screen import PHASES, Screen, safe
 from grader.ol.stops import Blocked, Drift, Failed, NotStarted, Ours, Refused, Stop, Usage
 from grader.quiz import Choices, Mark, Quiz, Shapes, points
 from grader.quiz import grade as grade_quiz
 from grader.report import Outcome, Report, Verdict
 from grader.submission import Submission, Upload
 from grader.unit import CourseTest, Unit
-from grader.wording import escaped, shown
+from grader.wording import shown
 from sandbox.errors import SandboxError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -213,14 +212,13 @@ def status(
                 query = {"course": logged_in.course} if logged_in.course else {}
                 told = service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query).json()
                 row["attempts_left"] = told["attempts_left"]
-    table = Table("Unit", "Title", "Code", "Tests", "Attempts left", box=None)
+    cells = []
     for row in rows:
         left = row.get("attempts_left", "")
-        table.add_row(row["unit"], row["title"], row["code"], str(row["tests"]), "any" if left is None else str(left))
-    if not as_json:
-        screen.out.print(table)
-        if logged_in is None:
-            screen.say("You are not logged in: ol login")
+        cells.append((row["unit"], row["title"], row["code"], str(row["tests"]), "any" if left is None else str(left)))
+    screen.table(("Unit", "Title", "Code", "Tests", "Attempts left"), cells)
+    if logged_in is None:
+        screen.say("You are not logged in: ol login")
     screen.tell({"units": rows, "server": logged_in.server if logged_in else None})
 
 
@@ -248,7 +246,7 @@ def quiz(
     for result in results:
         style = {Mark.RIGHT: "green", Mark.WRONG: "red"}.get(result.mark, "")
         screen.say(f"{result.id}: {result.mark.value}", style)
-        screen.say(f"     {escaped(result.message)}")
+        screen.say(f"     {result.message}")
     right, told = points(results)
     screen.say(f"{right} of {told} right." + (" Kept for your teacher." if logged_in else ""), "bold")
     screen.tell({"unit": unit.id, "right": right, "of": told, "answers": [asdict(result) for result in results]})
@@ -276,19 +274,19 @@ def _asked(quiz: Quiz) -> dict[str, Any]:
     """Answers as they are typed; those that are left empty are not given."""
     answers: dict[str, Any] = {}
     for question in quiz.questions:
-        typer.echo(question.text, err=True)
+        typer.echo(safe(question.text), err=True)
         if isinstance(question, Shapes) and len(question.parts) > 1:
             answers[question.id] = {part.name: _typed(part.name) for part in question.parts}
             continue
         if isinstance(question, Choices):
             for choice in question.choices:
-                typer.echo(f"  {choice.id}: {choice.text}", err=True)
+                typer.echo(safe(f"  {choice.id}: {choice.text}"), err=True)
         answers[question.id] = _typed(question.id)
     return answers
 
 
 def _typed(name: str) -> str:
-    return str(typer.prompt(name, default="", show_default=False, err=True))
+    return str(typer.prompt(safe(name), default="", show_default=False, err=True))
 
 
 @app.command()
@@ -418,10 +416,10 @@ def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, r
         def show(now: service.Answer) -> None:
             progress = now["progress"]
             if now["status"] == "queued" and now["position"] is not None:
-                bars.update(task, description=f"waiting, place {now['position']}")
+                bars.update(task, description=safe(f"waiting, place {now['position']}"))
             elif progress["total"]:
                 phase = PHASES.get(progress["phase"], progress["phase"])
-                bars.update(task, description=phase, completed=progress["done"], total=progress["total"])
+                bars.update(task, description=safe(str(phase)), completed=progress["done"], total=progress["total"])
 
         standing = service.follow(client, standing, show)
         if standing["status"] == "cancelled":

@@ -31,9 +31,10 @@ class Places:
         return self.root / unit.tests_path
 
     def check_inside(self, path: Path) -> None:
-        """Raises Usage for a path that leads out of the repository, by a link for example: nothing is written there."""
+        """Raises Usage for a path that leads out of the repository, by a link for example: nothing is written there,
+        and nothing from there is handed in."""
         if not path.resolve().is_relative_to(self.root.resolve()):
-            raise Usage(f"{path} leads out of {self.root}: nothing is written there.")
+            raise Usage(f"{path} leads out of {self.root}: it is left alone.")
 
     def course(self) -> Course:
         """Raises Usage where there is none."""
@@ -74,9 +75,11 @@ def built(places: Places, unit: Unit) -> dict[str, Upload]:
     for file in unit.files:
         if not places.file(file).is_file():
             raise NotStarted(f"There is no {file.path} yet. Begin with: ol start {unit.id}")
+        places.check_inside(places.file(file))
         uploads[file.stem] = Upload(f"{file.stem}.py", places.file(file).read_bytes())
     for stem, file in unit.dep_stems.items():
         if places.file(file).is_file() and not _only_begun(places.file(file), file, unit):
+            places.check_inside(places.file(file))
             uploads[stem] = Upload(f"{stem}.py", places.file(file).read_bytes())
     return uploads
 
@@ -96,6 +99,7 @@ def submission(places: Places, unit: Unit, *, with_tests: bool = True) -> Submis
     uploads = built(places, unit)
     if not with_tests or not has_tests(places, unit):
         return take_in(unit, uploads, [NO_TESTS])
+    places.check_inside(places.tests(unit))
     return take_in(unit, uploads, local.read_paths([places.tests(unit)]))
 
 

@@ -1,5 +1,6 @@
 """A student works at a unit with nothing but a course tree: each command, and the status it leaves with."""
 
+import io
 import json
 from pathlib import Path
 
@@ -277,6 +278,35 @@ def test_nothing_is_written_outside_the_repository(
     (repository / link).symlink_to(outside / "there" if "." in link else outside)
     assert run(["start", "Z1"]) == USAGE
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("link", ["python/tinyllm/demo/double.py", "python/tests/z1-double"])
+def test_nothing_outside_the_repository_is_handed_in(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str], link: str
+) -> None:
+    work(repository)
+    (repository / link).rename(outside := tmp_path_factory.mktemp("outside") / "there")
+    (repository / link).symlink_to(outside)
+    assert run(["check", "Z1"]) == USAGE
+    assert "left alone" in capsys.readouterr().err
+
+
+def test_a_course_tree_controls_no_terminal(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "\\u001b]0;x\\u0007[red]\\u202e\\u009b2J"
+    changes = {"course/modules/Z1.toml": MODULE.replace("Doubling", hostile).replace("a slip", hostile)}
+    write_course(repository, dict(changes))
+    (repository / "course/quiz").mkdir()
+    (repository / "course/quiz/Z1.toml").write_text(QUIZ.replace('text = "', f'text = "{hostile}'))
+    work(repository)
+    for words in (["start", "Z1"], ["status"], ["status", "--json"], ["quiz", "Z1"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n" * 9))
+        run(words)
+        printed = capsys.readouterr()
+        text = printed.out + printed.err
+        assert all(each.isprintable() or each == "\n" for each in text), (words, text)
+        assert "[red]" in text, words
 
 
 def test_a_library_that_is_not_installed_is_named_before_anything_runs(
