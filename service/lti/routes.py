@@ -325,7 +325,7 @@ def _course_chosen(connection: sa.Connection, form: FormData, found: Launch, acc
     chosen = text(form, "course")
     if chosen == NEW_COURSE:
         title = found.context_title or found.context
-        made = Offering(placements.slug(title), title, text(form, "timezone") or "UTC", by.now, listed_only=True)
+        made = Offering(placements.slug(title), title, "UTC", by.now, listed_only=True)
         offerings.put(connection, made, by)
         return made.id
     if chosen == BY_CODE:

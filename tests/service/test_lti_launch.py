@@ -127,6 +127,14 @@ def test_the_same_person_is_the_same_however_often_they_come(bench, platform, co
     assert {row.name for row in bench.rows(users)} == {"Tess Teacher", "Ada Lovelace"}
 
 
+def test_a_new_course_has_a_time_zone_whatever_the_form_says(bench, platform, browsers):
+    teacher = browsers()
+    page = teacher.open(platform, "t-1", "attention")
+    teacher.submit(page, course="new", unit="L0.0", timezone="Nowhere/Else")
+    assert course_of(bench).timezone == "UTC"
+    assert bench.get("/v1/courses").status_code == 200  # where an administrator sees all of them
+
+
 def test_a_student_cannot_come_before_a_teacher_has(bench, platform, browsers):
     page = browsers().open(platform, "s-1", "attention")
     assert page.status_code == 409
