@@ -19,7 +19,6 @@ from pylti1p3.registration import Registration
 from pylti1p3.service_connector import ServiceConnector, TServiceConnectorResponse
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
-from requests.utils import get_encoding_from_headers
 
 from service.lti import keys, platforms, wording
 from service.lti.keys import Key
@@ -84,7 +83,7 @@ class _Guarded(BaseAdapter):
         response = requests.Response()
         response.status_code, response.url, response.request = answer.status, url, request
         response.headers = CaseInsensitiveDict(answer.headers)
-        response.encoding = get_encoding_from_headers(response.headers)
+        response.encoding = "utf-8"  # as JSON is: some of the encodings it could name take hours to read
         response._content = answer.body  # what reading it whole would have set
         return response
 
@@ -164,8 +163,10 @@ class speaking:  # used as `with speaking():`
                 answer = error.response
                 retry_after = answer.headers.get("Retry-After", "")
                 raise Away(wording.refused_us(answer.status_code, answer.text), answer.status_code, retry_after)
-            case requests.exceptions.RequestException() | LtiException() | KeyError() | TypeError() | ValueError():
+            case requests.exceptions.RequestException() | LtiException():
                 raise Away(wording.not_reached(error)) from error
+            case LookupError() | TypeError() | ValueError() | AttributeError() | ArithmeticError() | RecursionError():
+                raise Away(wording.not_reached(error)) from error  # what it said is not what was expected
 
 
 def registration(platform: Platform, key: Key) -> Registration:

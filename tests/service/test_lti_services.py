@@ -16,7 +16,7 @@ from service.lti.ags import Activity, Grading, Kind, ScoreMessage
 from service.lti.keys import KEEP_SECONDS, LEAD_SECONDS
 from service.lti.platforms import Platform as Registered
 from service.lti.speaking import Away, Session, Tokens
-from service.outbound import Reach
+from service.outbound import Answer, Reach
 from service.settings import Settings
 from tests.service.live import live
 from tests.service.lti_platform import PAGE_MEMBERS, Person, loopback
@@ -302,3 +302,37 @@ def test_grades_do_not_go_to_a_platform_whose_address_became_private(bench, plat
     outcome = ags.post_score(found, platform.line_item_url("attention"), graded())
     assert (outcome.kind, outcome.status) == (Kind.LATER, None)
     assert platform.activities["attention"].scores == {}
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """A session with a platform that answers so."""
+
+    def answering(body, charset="utf-8"):
+        answer = Answer(200, body, False, {"content-type": f"application/json; charset={charset}"})
+        monkeypatch.setattr(speaking.Outbound, "send", lambda outbound, *sent: answer)
+        return Session(Reach())
+
+    return answering
+
+
+def test_what_a_platform_says_is_utf_8_whatever_encoding_it_names(answering):
+    said = answering('{"title": "Größen"}'.encode(), "punycode").get("https://lms.example/")
+    assert said.json() == {"title": "Größen"} and "Größen" in said.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b"[1]",
+        b'{"access_token": 1}',
+        b'{"access_token": "t", "expires_in": 1' + b"0" * 400 + b"}",
+        b'{"access_token": "t", "expires_in": []}',
+    ],
+)
+def test_a_platform_that_says_anything_is_away(bench, platform, answering, body):
+    with database.writing(bench.engine) as connection:
+        found = speaking.speaker(connection, platform.id, bench.clock(), answering(body), Tokens())
+    with pytest.raises(Away):
+        memberships.fetch(found, "https://lms.example/members")
