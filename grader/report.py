@@ -130,6 +130,7 @@ class Cause(Part):
     unit: str = Field(default="", description="of limit and seen: seconds, bytes, …")
 
 
+Index = Annotated[int, Field(ge=0, lt=2**53)]  # what every reader of JSON holds exactly
 Entry = Finite | Literal["nan", "inf", "-inf"]
 AxisName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,23}$")]
 Rows = Annotated[
@@ -142,9 +143,9 @@ class ComparedPart(Part):
     last two axes. Numbers are rounded."""
 
     axes: Annotated[tuple[AxisName, ...], Field(max_length=8)] = Field(description="their names; empty if not told")
-    shape: Annotated[tuple[Count, ...], Field(min_length=1, max_length=8)] = Field(description="of both arrays")
-    at: tuple[Count, ...] = Field(description="the first index at which they differ")
-    first: tuple[Count, Count] = Field(description="the row and column of the slice with which the piece begins")
+    shape: Annotated[tuple[Index, ...], Field(min_length=1, max_length=8)] = Field(description="of both arrays")
+    at: tuple[Index, ...] = Field(description="the first index at which they differ")
+    first: tuple[Index, Index] = Field(description="the row and column of the slice with which the piece begins")
     expected: Rows
     actual: Rows
 

@@ -56,6 +56,9 @@ def test_the_arrays_leave_the_message_and_become_a_part() -> None:
         {"actual": [[1, 0], [0.5, 0.5], [0.25, float("nan")]]},
         {"actual": [[1, 0], [0.5, 0.5], [0.25, None]]},
         {"more": 1},
+        {"shape": [10**400, 2, 3, 2]},
+        {"at": [1, 0, 2 + 2**60, 1], "first": [2**60, 0]},
+        {"actual": [[1, 0], [0.5, 0.5], [0.25, 10**400]]},
     ],
 )
 def test_what_is_not_in_the_form_to_the_letter_stays_words(other: dict[str, Any]) -> None:
