@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
+from pydantic import ValidationError
 
 from grader import deps, diffs
 from grader.errors import Rejected
@@ -33,6 +34,7 @@ from grader.unit import CourseTest, Unit
 from grader.wording import shown
 from sandbox.errors import SandboxError
 
+GRADED = (Verdict.PASS, Verdict.FAIL)  # what is said of the work, and stays true of the same files
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -163,8 +165,11 @@ def mutate(
         screen.note("Nothing has changed since this was graded.")
     else:
         report = _graded_here(screen, unit, submission)
-        _keep(kept, report)
+        if report.verdict in GRADED:
+            _keep(kept, report)
     screen.report(report)
+    if report.verdict not in GRADED:
+        _end(screen, report.verdict.value)
     _end(screen, "pass" if report.mutation is not None and report.mutation.passed else "fail")
 
 
@@ -392,8 +397,11 @@ def _kept(here: Places, unit: Unit, submission: Submission) -> Path:
 
 
 def _known(kept: Path) -> Report | None:
-    """The grade that is kept there, if one is."""
-    return Report.model_validate_json(kept.read_bytes()) if kept.is_file() else None
+    """The grade that is kept there, if one is that can be read: an older `ol` may have written another form."""
+    try:
+        return Report.model_validate_json(kept.read_bytes()) if kept.is_file() else None
+    except ValidationError:
+        return None
 
 
 def _keep(kept: Path, report: Report) -> None:

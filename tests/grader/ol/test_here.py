@@ -127,6 +127,10 @@ def test_a_grade_is_made_once_for_the_same_files_and_the_reference_is_shown_afte
     assert run(["mutate", "Z1"]) == PASS
     again = capsys.readouterr()
     assert again.out == first and "Nothing has changed" in again.err
+    for kept in (repository / ".ol").iterdir():
+        kept.write_text('{"of": "an older form"}')
+    assert run(["mutate", "Z1"]) == PASS
+    assert "Nothing has changed" not in capsys.readouterr().err
     assert run(["diff", "Z1"]) == PASS
     shown = said(capsys)
     assert "-    return 0.5 * x" in shown and "+    return x / 2" in shown
