@@ -233,7 +233,8 @@ def test_what_no_file_system_or_parser_takes_is_a_problem_of_its_unit(tmp_path: 
     for file, text in {
         "course/modules/A1.toml": MODULE.replace("course/tests/Z1", f"course/tests/{'Z' * 300}"),
         "course/modules/A2.toml": f"id = {'5' * 5000}",
-        "course/wheats/Z1/w01_other.py": "x = " + "1 + " * 2000 + "1\n",
+        "course/oracle/Z1/live.py": LIVE.replace("def drive(", f"deep = {'1 + ' * 600}1\n\n\ndef drive(")
+        + "    deep\n",
         "tinyllm/demo/base.py": "a\n" * 2**19,
     }.items():
         course = load_course(write_course(tmp_path / "tree", {file: text}))

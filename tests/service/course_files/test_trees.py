@@ -14,6 +14,7 @@ from tests.grader import small_course
 OTHER = small_course.PATCH.replace("x * x", "x * x * x")
 MUTANT = "course/mutants/Z1/s01.patch"
 HERE = "/v1/course/versions"
+DEEP = f"def drive(unit, case):\n    return {'1 + ' * 600}1\n"
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def test_versions_do_not_fill_the_disk_that_intake_needs(bench, used, propose, m
 @pytest.mark.parametrize(
     "files",
     [
-        {"course/wheats/Z1/w01_other.py": "x = " + "1 + " * 3000 + "1\n"},
+        {"course/oracle/Z1/live.py": f"def cases(seed): ...\ndef expected(case): ...\n{DEEP}"},
         {"course/wheats/Z1/w01_other.py": "a\n" * 2**19},
         {"course/modules/Z1.toml": small_course.MODULE.replace("timeout_s = 5", f"timeout_s = {'5' * 5000}")},
         {"course/modules/Z1.toml": small_course.MODULE.replace("course/tests/Z1", f"course/tests/{'Z' * 300}")},
