@@ -15,14 +15,14 @@ from grader.submission import Submission, Upload
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.docker_engine import DockerSandbox
-from tests.course import unit51
+from tests.course.whole import SDPA
 from tests.grader.simulated import ABOUT
 from tests.samples.loading import load
 
 
 @pytest.fixture(scope="module")
 def unit() -> Unit:
-    return load_course(unit51.COURSE).units["L5.3"]
+    return load_course(SDPA.course).units["L5.3"]
 
 
 @pytest.fixture(scope="module")

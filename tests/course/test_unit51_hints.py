@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.course import hinted, unit51
+from tests.course import hinted
 from tests.course.hinted import Sizes, configurations
+from tests.course.whole import SDPA
 from tinyllm.autograd.tensor import Tensor
 from tinyllm.num.rng import PCG32
 
-MUTANTS = {mutant.id: mutant for mutant in unit51.unit().mutants}
-WRITTEN = tomllib.loads((unit51.COURSE / "mutants/L5.1/hints.toml").read_text())
+MUTANTS = {mutant.id: mutant for mutant in SDPA.unit.mutants}
+WRITTEN = tomllib.loads((SDPA.course / "mutants/L5.1/hints.toml").read_text())
 DISTINCT = {"B": 2, "Tq": 3, "Tk": 5, "d": 4, "dv": 6}
 
 Seen = tuple[object, list[NDArray[Any]]]  # shapes and dtypes, or the kind of error; and the numbers
@@ -37,7 +38,7 @@ def test_a_pitfall_begins_with_its_own_words_and_others_with_what_their_category
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> None:
-    hinted.check_without_code(MUTANTS[mid], unit51.REFERENCE.read_text(), unit51.sources()[mid], r"np\.|swapaxes")
+    hinted.check_without_code(MUTANTS[mid], SDPA.reference.read_text(), SDPA.sources[mid], r"np\.|swapaxes")
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> No
 def observed(name: str, sizes: Sizes) -> list[Seen]:
     """What tests see that call the three functions with these sizes: each time, shapes and dtypes or an error, and
     numbers. Every array is random and of float64; masks differ between sequences and queries."""
-    sdpa = unit51.module(name)
+    sdpa = SDPA.module(name)
     B, Tq, Tk, d, dv = (sizes[letter] for letter in ("B", "Tq", "Tk", "d", "dv"))
     random = np.random.default_rng(0)
     q, k, v, dout = (random.normal(size=(B, *shape)) for shape in ((Tq, d), (Tk, d), (Tk, dv), (Tq, dv)))

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.course import unit51
+from tests.course.whole import SDPA
 from tinyllm.autograd.tensor import Tensor
 from tinyllm.num.rng import PCG32
 
 Array = NDArray[Any]
 
-MUTANTS = [row["mid"] for row in unit51.manifest()]
+MUTANTS = [row["mid"] for row in SDPA.manifest]
 
 
 def drawn(*shapes: tuple[int, ...]) -> list[Array]:
@@ -318,8 +318,8 @@ def check_m34(sdpa: Any) -> None:
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_the_last_hint_catches_its_mutant_and_accepts_every_correct_implementation(mid: str) -> None:
     check: Callable[[Any], None] = globals()[f"check_{mid}"]
-    for name in unit51.sources():
+    for name in SDPA.sources:
         if name not in MUTANTS:
-            check(unit51.module(name))
+            check(SDPA.module(name))
     with np.errstate(all="ignore"), pytest.raises((Exception, pytest.fail.Exception)):  # any error has caught it
-        check(unit51.module(mid))
+        check(SDPA.module(mid))

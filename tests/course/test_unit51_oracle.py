@@ -12,16 +12,16 @@ import pytest
 
 from grader.comparator import Expectation, Finding, findings, worst_closeness
 from grader.driver import driver_of
-from tests.course import unit51
+from tests.course.whole import SDPA
 from tinyllm.autograd.tensor import Tensor
 from tinyllm.num.rng import PCG32
 from tinyllm.xfmr import sdpa
 
 SEEDS = (0, 2**53 - 1)
 MANY_SEEDS = range(100, 130)
-SOURCE = (unit51.COURSE / "oracle/L5.1/live.py").read_bytes()
-MUTANTS = [row["mid"] for row in unit51.manifest()]
-CORRECT = [name for name in unit51.sources() if name not in MUTANTS]
+SOURCE = (SDPA.course / "oracle/L5.1/live.py").read_bytes()
+MUTANTS = [row["mid"] for row in SDPA.manifest]
+CORRECT = [name for name in SDPA.sources if name not in MUTANTS]
 
 Case = dict[str, Any]
 
@@ -71,21 +71,21 @@ NAMES = ("sdpa_forward", "sdpa_backward", "scaled_dot_product_attention")
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_code_agrees(name: str) -> None:
     for seed in SEEDS:
-        assert disagreements(unit51.module(name), seed) == {}
+        assert disagreements(SDPA.module(name), seed) == {}
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_every_mutant_disagrees_whatever_the_seed(mid: str) -> None:
     for seed in SEEDS:
-        assert disagreements(unit51.module(mid), seed), f"seed {seed}"
+        assert disagreements(SDPA.module(mid), seed), f"seed {seed}"
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_code_agrees_with_room_to_spare_on_many_seeds(name: str) -> None:
     for seed in MANY_SEEDS:
-        assert disagreements(unit51.module(name), seed) == {}
-        pairs = [(driven(unit51.module(name), case), expected) for case, expected in trial(seed)]
+        assert disagreements(SDPA.module(name), seed) == {}
+        pairs = [(driven(SDPA.module(name), case), expected) for case, expected in trial(seed)]
         assert max(worst_closeness(*pair) for pair in pairs) < 0.5, "honest rounding comes near the tolerance"
 
 
@@ -93,7 +93,7 @@ def test_correct_code_agrees_with_room_to_spare_on_many_seeds(name: str) -> None
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_every_mutant_disagrees_on_many_seeds(mid: str) -> None:
     for seed in MANY_SEEDS:
-        assert disagreements(unit51.module(mid), seed), f"seed {seed}"
+        assert disagreements(SDPA.module(mid), seed), f"seed {seed}"
 
 
 PARTLY_RIGHT: dict[str, Callable[[Any, Any], bool]] = {
@@ -189,8 +189,8 @@ def test_cases_are_plain_and_the_driver_changes_none() -> None:
     for case in live.cases(2):
         json.dumps({name: value for name, value in case.items() if name != "arrays"}, allow_nan=False)
         kept = copy.deepcopy(case["arrays"])
-        driven(unit51.module("m33"), case)
-        driven(unit51.module("m34"), case)
+        driven(SDPA.module("m33"), case)
+        driven(SDPA.module("m34"), case)
         assert all(np.array_equal(array, case["arrays"][name]) for name, array in kept.items())
 
 

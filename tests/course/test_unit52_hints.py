@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.course import hinted, unit52
+from tests.course import hinted
 from tests.course.hinted import Sizes, configurations
+from tests.course.whole import MASKS
 
-MUTANTS = {mutant.id: mutant for mutant in unit52.unit().mutants}
-CORRECT = [name for name in unit52.sources() if name not in MUTANTS]
-WRITTEN = tomllib.loads((unit52.COURSE / "mutants/L5.2/hints.toml").read_text())
+MUTANTS = {mutant.id: mutant for mutant in MASKS.unit.mutants}
+CORRECT = [name for name in MASKS.sources if name not in MUTANTS]
+WRITTEN = tomllib.loads((MASKS.course / "mutants/L5.2/hints.toml").read_text())
 DISTINCT = {"B": 2, "Tq": 4, "Tk": 6, "window": 3}
 
 Array = NDArray[Any]
@@ -44,7 +45,7 @@ def test_a_hint_names_its_section_of_the_chapter(mid: str) -> None:
 
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> None:
-    hinted.check_without_code(MUTANTS[mid], unit52.REFERENCE.read_text(), unit52.sources()[mid], r"np\.|numpy\.")
+    hinted.check_without_code(MUTANTS[mid], MASKS.reference.read_text(), MASKS.sources[mid], r"np\.|numpy\.")
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def test_a_hint_shows_no_code_of_the_reference_nor_of_the_mutant(mid: str) -> No
 def observed(name: str, sizes: Sizes) -> list[Seen]:
     """What tests see that call a variant with these sizes: queries at the first key and three keys later, sequences of
     different lengths in two orders, masks of every shape that is combined in the chapter."""
-    masks = unit52.module(name)
+    masks = MASKS.module(name)
     B, Tq, Tk, window = (sizes[size] for size in ("B", "Tq", "Tk", "window"))
     lengths = np.minimum([1, 0, 2, 3, 4, 5][:B], Tk)
     swapped = np.minimum([0, 1, 3, 2, 5, 4][:B], Tk)
@@ -208,6 +209,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_the_last_hint_catches_its_mutant_and_accepts_every_correct_implementation(mid: str) -> None:
     for name in CORRECT:
-        CHECKS[mid](unit52.module(name))
+        CHECKS[mid](MASKS.module(name))
     with pytest.raises((Exception, pytest.fail.Exception)):  # a test that ends in any error has caught it
-        CHECKS[mid](unit52.module(mid))
+        CHECKS[mid](MASKS.module(mid))

@@ -12,13 +12,13 @@ import pytest
 
 from grader.comparator import Expectation, Finding, findings
 from grader.driver import driver_of
-from tests.course import unit52
+from tests.course.whole import MASKS
 
 SEEDS = (0, 52, 2**53 - 1)
 MANY_SEEDS = range(100, 130)
-SOURCE = (unit52.COURSE / "oracle/L5.2/live.py").read_bytes()
-MUTANTS = [row["mid"] for row in unit52.manifest()]
-CORRECT = [name for name in unit52.sources() if name not in MUTANTS]
+SOURCE = (MASKS.course / "oracle/L5.2/live.py").read_bytes()
+MUTANTS = [row["mid"] for row in MASKS.manifest]
+CORRECT = [name for name in MASKS.sources if name not in MUTANTS]
 
 Case = dict[str, Any]
 
@@ -51,7 +51,7 @@ def with_result(change: Callable[[Any], Any], *names: str) -> Any:
     """The reference with other results of the functions named, or of all."""
     module: Any = ModuleType("other")
     for name in ("causal_mask", "padding_mask", "sliding_window_mask", "combine", "to_additive"):
-        right = getattr(unit52.module("reference"), name)
+        right = getattr(MASKS.module("reference"), name)
         setattr(module, name, changed(right, change) if name in names or not names else right)
     return module
 
@@ -66,22 +66,22 @@ def changed(function: Callable[..., Any], change: Callable[[Any], Any]) -> Calla
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_code_agrees(name: str) -> None:
     for seed in SEEDS:
-        assert disagreements(unit52.module(name), seed) == {}
+        assert disagreements(MASKS.module(name), seed) == {}
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("mid", MUTANTS)
 def test_every_mutant_disagrees_whatever_the_seed(mid: str) -> None:
     for seed in SEEDS:
-        assert disagreements(unit52.module(mid), seed), f"seed {seed}"
+        assert disagreements(MASKS.module(mid), seed), f"seed {seed}"
 
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("name", unit52.sources())
+@pytest.mark.parametrize("name", MASKS.sources)
 def test_verdicts_do_not_depend_on_the_seed(name: str) -> None:
     for seed in MANY_SEEDS:
-        assert bool(disagreements(unit52.module(name), seed)) == (name in MUTANTS), f"seed {seed}"
+        assert bool(disagreements(MASKS.module(name), seed)) == (name in MUTANTS), f"seed {seed}"
 
 
 WRONG: dict[str, Callable[[Any], Any]] = {
@@ -168,7 +168,7 @@ def test_driving_leaves_a_case_as_it_was() -> None:
     for case in live.cases(2):
         kept = copy.deepcopy(case["arrays"])
         for mid in ("m12", "m15"):  # those that write into their arguments
-            driver.drive(unit52.module(mid), case)
+            driver.drive(MASKS.module(mid), case)
         assert all(np.array_equal(array, case["arrays"][name]) for name, array in kept.items())
 
 
