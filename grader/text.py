@@ -98,9 +98,9 @@ def _tests_to_mend(report: Report) -> Iterator[str]:
             yield from _own_test(test)
 
 
-def _own_test(test: StudentTestPart) -> Iterator[str]:
+def _own_test(test: StudentTestPart, catches: str = "catches") -> Iterator[str]:
     mark = "MEND" if test.valid is False else _MARKS[test.own_code]
-    kills = f"   catches {len(test.kills)}" if test.valid else ""
+    kills = f"   {catches} {len(test.kills)}" if test.valid else ""
     yield f"  {mark} {shown(test.id)}{kills}"
     if test.advice:
         yield from _indented(test.advice)
@@ -147,10 +147,12 @@ def _student_tests(report: Report) -> Iterator[str]:
         return
     above = reading.tests_to_mend(report)
     yield ""
-    yield f"Your tests: {report.student_tests.total}"
+    first_only = report.mutation is not None and report.mutation.matrix == "first_kill"
+    note = " (each mutant is counted for the test that caught it first; the others were not run)" if first_only else ""
+    yield f"Your tests: {report.student_tests.total}{note}"
     for test in report.student_tests.tests:
         if test not in above:
-            yield from _own_test(test)
+            yield from _own_test(test, "first to catch" if first_only else "catches")
 
 
 def _mutants(part: MutationPart) -> Iterator[str]:

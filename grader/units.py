@@ -108,6 +108,10 @@ class _Tree:
         """The source of "python/tinyllm/…", without what marks solutions in it."""
         own, beside = self._places(path)
         place = own if own.is_file() else beside
+        if not place.exists():  # `path` is also the name of a student's file, which is not meant
+            beside_tree = path.removeprefix("python/")
+            reason = f"there is no reference of {path}: neither ref/{path} nor, beside the course tree, {beside_tree}"
+            raise LoadError(wanted_by or path, line, reason)
         if place not in self._references:
             data = self._read(place, path, wanted_by, line)
             self._references[place] = library.without_marks(text_of(path, data)).encode()

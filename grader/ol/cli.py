@@ -123,7 +123,8 @@ def tests(
     _keep_to_contract(screen, unit, submission)
     found = trials.course_tests(unit, submission, wanted, screen.course_test, stop_at_first_failure=stop)
     passed = sum(part.outcome is Outcome.PASSED for part in found)
-    screen.say(f"{passed} of {len(found)} course tests pass.", "bold")
+    left = f" {len(wanted) - len(found)} more not run." if len(found) < len(wanted) else ""
+    screen.say(f"{passed} of {len(found)} course tests pass.{left}", "bold")
     screen.tell({"unit": unit.id, "passed": passed, "tests": [part.model_dump(mode="json") for part in found]})
     if passed < len(found):
         raise Failed("")
@@ -291,7 +292,13 @@ def _asked(quiz: Quiz) -> dict[str, Any]:
 
 
 def _typed(name: str) -> str:
-    return str(typer.prompt(safe(name), default="", show_default=False, err=True))
+    try:
+        return str(typer.prompt(safe(name), default="", show_default=False, err=True))
+    except typer.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        typer.echo(err=True)  # the question has no end of line
+        raise Usage("There is no terminal to ask on: answer with --answer QUESTION=TEXT.") from error
 
 
 @app.command()

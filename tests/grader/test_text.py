@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from grader import conclude, reading
+from grader.plan import Policy
 from grader.report import Report
 from grader.text import render
 from grader.unit import Unit
@@ -97,3 +98,10 @@ def test_nothing_from_outside_moves_a_terminals_cursor(unit: Unit) -> None:
 def test_a_rejected_upload_is_a_few_lines() -> None:
     text = render(conclude.rejected("Z1", ABOUT, "link", "This is a link."))
     assert text.startswith("Z1: REJECTED\nNext: This is a link.\n")
+
+
+def test_where_runs_stop_at_the_first_kill_tests_behind_it_are_not_said_to_catch_nothing(unit: Unit) -> None:
+    suite = SimulatedSuite(a_unit(unit, ["m1"]), ("test_a", "test_b"), {"m1": {"test_a": Act.FAIL, "test_b": Act.FAIL}})
+    text = render(suite.grade(policy=Policy(full_matrix_cpu_seconds=0.0)))
+    assert "test_mine.py::test_a   first to catch 1" in text and "   catches" not in text
+    assert "the others were not run" in text and "the others were not run" not in render(suite.grade())

@@ -132,13 +132,13 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
     "missing contract": (_replaced(TOML, "double.pyi", "other.pyi"), "modules/Z1.toml", 3, "does not exist"),
     "foreign contract": (_replaced(TOML, "double.pyi", "base.pyi"), "modules/Z1.toml", 3, "none of the unit"),
     "contract elsewhere": (_replaced(TOML, "contracts/py", "stubs"), "modules/Z1.toml", 3, "does not lie in"),
-    "missing reference": ({"tinyllm/demo/double.py": None}, "modules/Z1.toml", 4, "cannot be read"),
+    "missing reference": ({"tinyllm/demo/double.py": None}, "modules/Z1.toml", 4, "there is no reference of"),
     "reference with a fault": ({"tinyllm/demo/double.py": "x =\n"}, "python/tinyllm/demo/double.py", 1, "cannot read"),
     "contract with a fault": (
         {"course/contracts/py/tinyllm/demo/base.pyi": "\nclass\n"},
         "contracts/py/tinyllm/demo/base.pyi", 2, "cannot read",
     ),
-    "missing companion": ({"tinyllm/demo/base.py": None}, "python/tinyllm/demo/base.py", 0, "cannot be read"),
+    "missing companion": ({"tinyllm/demo/base.py": None}, "python/tinyllm/demo/base.py", 0, "there is no reference of"),
     "unknown smoke test": (_replaced(TOML, '["test_twice"]', '["test_thrice"]'), "modules/Z1.toml", 12, "test_thrice"),
     "unknown runtime": (
         _replaced(TOML, 'id = "Z1"', 'id = "Z1"\nruntime = "fortran"'), "modules/Z1.toml", 2, "plain, torch",

@@ -273,6 +273,22 @@ def test_questions_are_answered_and_marked(repository: Path, capsys: pytest.Capt
     assert run(["quiz", "Z1", "--answer", "other=1"]) == USAGE
 
 
+def test_questions_that_nobody_is_there_to_answer_are_a_wrong_call(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / "course/quiz").mkdir()
+    (repository / "course/quiz/Z1.toml").write_text(QUIZ)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(["quiz", "Z1"]) == USAGE
+    assert "--answer QUESTION=TEXT" in capsys.readouterr().err
+
+
+def test_course_tests_that_were_not_run_are_counted(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work(repository, REFERENCE.replace("x * self.factor", "x * x"))
+    run(["tests", "Z1", "-x"])
+    assert "0 of 1 course tests pass. 1 more not run." in said(capsys)
+
+
 @pytest.mark.parametrize("link", ["python", "python/tinyllm/demo/double.py"])
 def test_nothing_is_written_outside_the_repository(
     repository: Path, tmp_path_factory: pytest.TempPathFactory, link: str
