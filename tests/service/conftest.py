@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,23 @@ class Bench:
         worker = worker or self.worker()
         while self.queue.submitted:
             worker.grade_run(self.queue.submitted.pop(0))
+
+    @contextmanager
+    def grading_what_comes(self, worker: GradingWorker | None = None) -> Iterator[None]:
+        """Meanwhile grade, in another thread, what is enqueued."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(0.02):
+                self.graded(worker)
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def rows(self, table: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
         with database.reading(self.engine) as connection:

@@ -1,6 +1,5 @@
 import dataclasses
 import io
-import threading
 import zipfile
 
 import pytest
@@ -65,24 +64,15 @@ def test_the_course_tests_come_as_a_zip_without_the_reference(bench):
         assert archive.read("tests/suite/test_twice.py") == samples.TESTS
 
 
-class GradeSoon:
-    """Grades what is enqueued from another thread, after a moment."""
-
-    def __init__(self, bench):
-        self.thread = threading.Timer(0.3, bench.graded)
-        self.thread.start()
-
-
 @pytest.mark.parametrize(("query", "headers"), [("?wait=60", {}), ("", {"Prefer": "respond-async, wait=60"})])
 def test_a_post_that_waits_is_answered_with_the_report(bench, query, headers):
-    grading = GradeSoon(bench)
-    answer = bench.client.request(
-        "POST",
-        f"/v1/units/L0.0/submissions{query}",
-        headers={**bench.auth("ada"), **headers},
-        **samples.form(),
-    )
-    grading.thread.join()
+    with bench.grading_what_comes():
+        answer = bench.client.request(
+            "POST",
+            f"/v1/units/L0.0/submissions{query}",
+            headers={**bench.auth("ada"), **headers},
+            **samples.form(),
+        )
     assert answer.status_code == 200
     assert answer.json()["schema"] == "autograder.report/1"
     assert answer.headers["Location"].endswith(answer.json()["submission"]["id"])
@@ -105,10 +95,8 @@ def test_a_failure_of_ours_is_told_in_the_answer_that_waited(bench):
     def fails(unit, submission, about, progress):
         raise EngineFailed("a container was lost")
 
-    thread = threading.Timer(0.2, lambda: bench.graded(bench.worker(FakeGrading(fails))))
-    thread.start()
-    answer = bench.post("ada", query="?wait=60&format=text")
-    thread.join()
+    with bench.grading_what_comes(bench.worker(FakeGrading(fails))):
+        answer = bench.post("ada", query="?wait=60&format=text")
     assert answer.status_code == 200
     assert "GRADER_ERROR" in answer.text
 
