@@ -212,12 +212,16 @@ def status(
     units = [here.unit(unit_id)] if unit_id else list(here.course().units.values())
     rows = [_standing(here, unit) for unit in units]
     logged_in = accounts.load()
+    unanswered: Ours | None = None
     if logged_in is not None:
-        with service.opened(logged_in) as client:
-            for row in rows:
-                query = {"course": logged_in.course} if logged_in.course else {}
-                told = service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query).json()
-                row["attempts_left"] = told["attempts_left"]
+        try:
+            with service.opened(logged_in) as client:
+                for row in rows:
+                    query = {"course": logged_in.course} if logged_in.course else {}
+                    told = service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query).json()
+                    row["attempts_left"] = told["attempts_left"]
+        except Ours as error:
+            unanswered = error  # what is here can be told all the same
     cells = []
     for row in rows:
         left = row.get("attempts_left", "")
@@ -225,6 +229,8 @@ def status(
     screen.table(("Unit", "Title", "Code", "Tests", "Attempts left"), cells)
     if logged_in is None:
         screen.say("You are not logged in: ol login")
+    if unanswered is not None:
+        raise unanswered
     screen.tell({"units": rows, "server": logged_in.server if logged_in else None})
 
 

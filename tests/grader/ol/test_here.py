@@ -338,3 +338,13 @@ def test_a_library_that_is_not_installed_is_named_before_anything_runs(
     for command in ("tests", "check", "mutate"):
         assert run([command, "Z1"]) == USAGE
         assert "pip install torch" in capsys.readouterr().err
+
+
+def test_what_is_here_is_told_though_the_service_is_away(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OL_SERVER", "http://127.0.0.1:9")
+    monkeypatch.setenv("OL_TOKEN", "ag_x")
+    assert run(["status"]) == OURS
+    printed = capsys.readouterr()
+    assert "not started" in printed.out and "does not answer" in printed.err
