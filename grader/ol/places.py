@@ -55,7 +55,9 @@ class Places:
         for problem in course.problems:
             if problem.unit == unit_id:
                 raise Usage(f"{unit_id} cannot be loaded: {problem.file}:{problem.line}: {problem.reason}")
-        raise Usage(f"There is no unit {unit_id}. This course has: {', '.join(course.units) or 'none'}.")
+        broken = {problem.unit for problem in course.problems} - set(course.units)
+        more = f" Not loaded: {', '.join(sorted(broken))}." if broken else ""
+        raise Usage(f"There is no unit {unit_id}. This course has: {', '.join(course.units) or 'none'}.{more}")
 
 
 def find(start: Path, tree: Path | None) -> Places:

@@ -348,3 +348,11 @@ def test_what_is_here_is_told_though_the_service_is_away(
     assert run(["status"]) == OURS
     printed = capsys.readouterr()
     assert "not started" in printed.out and "does not answer" in printed.err
+
+
+def test_units_that_cannot_be_loaded_are_named_beside_those_that_can(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "course/modules/Z2.toml").write_text("id =")
+    assert run(["start", "Z9"]) == USAGE
+    assert "This course has: Z1. Not loaded: Z2." in capsys.readouterr().err
