@@ -66,13 +66,13 @@ serve: setup ## run the service in the foreground
 stop: ## stop the service that make demo left running
 	@BIN=$(BIN) DATA=$(DATA)/demo service/demo.sh stop
 
-# More than there are cores, because many of the service's tests wait for its processes, and those first.
-ABREAST := -n 4 --dist loadfile --no-loadscope-reorder
+# The longest files first, so that none is left alone at the end.
+ABREAST := -n 2 --dist loadfile --no-loadscope-reorder
 LONGEST_FIRST := tests/reliability tests/service tests
 
 # Pages are tested in processes of their own: a browser's driver keeps a loop running that other tests would meet.
 test: setup chromium lint ## what every change must pass: all but the slowest tests, in the real sandbox
-	@echo "test: all tests but the slowest; several at a time those that need no engine, then pages, then the others"
+	@echo "test: all tests but the slowest; two at a time those that need no engine, then pages, then the others"
 	$(BIN)/python -m pytest -m "not full and not docker and not browser" $(ABREAST) $(LONGEST_FIRST)
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/browser
 	$(BIN)/python -m pytest -m "not full and docker"
