@@ -20,7 +20,7 @@ SYSTEM = "system"  # the role of the command line and of what the service does b
 
 @dataclass(frozen=True)
 class By:
-    """Who changes something, and when; None is the command line."""
+    """Who changes something, and when; None is the command line or the service itself."""
 
     who: Account | None
     now: float
@@ -73,47 +73,19 @@ def note(
     unit: str | None = None,
     detail: Mapping[str, object] | None = None,
 ) -> None:
-    """`record`, of what was done `by` somebody."""
-    record(
-        connection,
-        who=by.who,
-        action=action,
-        object=object,
-        student=student,
-        course=course,
-        unit=unit,
-        detail=detail,
-        request_id=by.request_id,
-        now=by.now,
-    )
-
-
-def record(
-    connection: sa.Connection,
-    *,
-    who: Account | None,
-    action: str,
-    object: str,
-    student: str | None = None,
-    course: str | None = None,
-    unit: str | None = None,
-    detail: Mapping[str, object] | None = None,
-    request_id: str = "",
-    now: float,
-) -> None:
-    """Write an entry, in the transaction of the change itself. `who` None: the command line or the service."""
+    """Write an entry, in the transaction of the change itself."""
     connection.execute(
         audit.insert().values(
-            at=now,
-            token=who.id if who is not None else None,
-            role=who.role.value if who is not None else SYSTEM,
+            at=by.now,
+            token=by.who.id if by.who is not None else None,
+            role=by.who.role.value if by.who is not None else SYSTEM,
             action=action,
             object=object,
             student=student,
             course=course,
             unit=unit,
             detail=json.dumps(dict(detail or {})),
-            request_id=request_id,
+            request_id=by.request_id,
         )
     )
 

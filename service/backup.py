@@ -29,6 +29,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from service import audit, database, outbox, wording
+from service.audit import By
 from service.database import reading, writing
 from service.runs import Status
 from service.settings import Settings
@@ -172,9 +173,7 @@ def restore(settings: Settings, file: Path, now: float) -> Backup:
             with writing(engine) as connection:
                 _let_wait_again(connection, now)
                 detail = {"made_at": backup.made_at, "schema": backup.schema, "rows": dict(backup.rows)}
-                audit.record(
-                    connection, who=None, action="database.restore", object=file.name[:128], detail=detail, now=now
-                )
+                audit.note(connection, By(None, now), action="database.restore", object=file.name[:128], detail=detail)
         finally:
             engine.dispose()
     return backup

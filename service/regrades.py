@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from service import submissions
 from service.accounts import Account
+from service.audit import By
 from service.queue import Queue
 from service.runs import REGRADE, TRIAL, Status
 from service.runs import add as add_run
@@ -91,11 +92,9 @@ def request(
     submissions.note(
         connection,
         stored,
-        who=who,
+        By(who, now, request_id),
         action="submission.regrade",
         detail={"run": run_id, "reason": reason},
-        request_id=request_id,
-        now=now,
     )
     return run_id
 

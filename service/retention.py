@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from service import audit, blobs, database
+from service.audit import By
 from service.classroom import progress
 from service.database import writing
 from service.runs import UNFINISHED
@@ -67,13 +68,12 @@ def _sweep_submissions(engine: sa.Engine, settings: Settings, now: float) -> int
             # Runs, results, outcomes, facts, files and cache entries go with their submission.
             connection.execute(submissions.delete().where(submissions.c.id.in_(found)))
             progress.renew(connection, whose)
-            audit.record(
+            audit.note(
                 connection,
-                who=None,
+                By(None, now),
                 action="submissions.sweep",
                 object="",
                 detail={"count": len(found), "received_before": before},
-                now=now,
             )
         total += len(found)
 

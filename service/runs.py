@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from grader.report import Report, Verdict
 from service import audit, outbox
+from service.audit import By
 from service.classroom import facts
 from service.database import insert_or_ignore
 from service.tables import outcomes, results, runs, submissions, workers
@@ -292,9 +293,9 @@ def _let_count(connection: sa.Connection, run_id: str, report: Report, now: floa
         return
     connection.execute(submissions.update().where(submissions.c.id == before.id).values(run=run_id))
     facts.let_count(connection, [before.id])
-    audit.record(
+    audit.note(
         connection,
-        who=None,
+        By(None, now),
         action="grade.change",
         object=before.id,
         student=before.student,
@@ -304,7 +305,6 @@ def _let_count(connection: sa.Connection, run_id: str, report: Report, now: floa
             "before": {"run": before.run, "verdict": before.verdict, "score": before.score},
             "after": {"run": run_id, "verdict": report.verdict.value, "score": report.score},
         },
-        now=now,
     )
 
 

@@ -20,6 +20,7 @@ from grader.views import for_role
 from service import audit, blobs, database, feedback, runs
 from service import submissions as stored_submissions
 from service.accounts import Account
+from service.audit import By
 from service.database import reading, writing
 from service.pseudonyms import in_json, in_segments, in_text, new_pseudonym
 from service.queue import Queue
@@ -190,15 +191,13 @@ def erase(
         time.sleep(POLL_SECONDS)
     with writing(engine) as connection:
         pseudonym, gone, digests = _erase_rows(connection, student)
-        audit.record(
+        audit.note(
             connection,
-            who=who,
+            By(who, clock(), request_id),
             action="student.erase",
             object=pseudonym,
             student=pseudonym,
             detail={kind: len(ids) for kind, ids in gone.items()},
-            request_id=request_id,
-            now=clock(),
         )
     queue.forget(gone["runs"])
     collected = 0

@@ -12,7 +12,7 @@ from grader.report import Verdict
 from grader.submission import IntakeNote, Submission
 from sandbox.records import File
 from service import audit, blobs
-from service.accounts import Account
+from service.audit import By
 from service.queue import Queue
 from service.runs import FIRST, Status
 from service.runs import add as add_run
@@ -96,25 +96,21 @@ def add(
 def note(
     connection: sa.Connection,
     stored: Stored,
+    by: By,
     *,
-    who: Account,
     action: str,
     detail: Mapping[str, object] | None = None,
-    request_id: str,
-    now: float,
 ) -> None:
     """Write into the audit log what was done to a submission, in the transaction that does it."""
-    audit.record(
+    audit.note(
         connection,
-        who=who,
+        by,
         action=action,
         object=stored.id,
         student=stored.student,
         course=stored.course,
         unit=stored.unit,
         detail=detail,
-        request_id=request_id,
-        now=now,
     )
 
 

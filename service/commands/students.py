@@ -8,6 +8,7 @@ import click
 import sqlalchemy as sa
 
 from service import audit, database, students, wording
+from service.audit import By
 from service.commands.connected import connected, data_option, usage_errors
 from service.dbos_queue import DbosQueue
 from service.processes import prepare
@@ -32,7 +33,7 @@ def export_student(name: str, file: Path, data: Path | None) -> None:
         with open(descriptor, "wb") as target, database.reading(engine) as connection:
             count = students.export(connection, name, target, now)
         with database.writing(engine) as connection:
-            audit.record(connection, who=None, action="student.export", object=name, student=name, now=now)
+            audit.note(connection, By(None, now), action="student.export", object=name, student=name)
     click.echo(wording.exported(file, count))
 
 

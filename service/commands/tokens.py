@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from service import accounts, audit, database, wording
 from service.accounts import OF_TOKENS, Account, Role
+from service.audit import By
 from service.commands.connected import data_option, transaction
 from service.people.wording import ADMIN_EVERYWHERE
 from service.settings import Settings
@@ -117,9 +118,7 @@ def _admit_dev(connection: sa.Connection, secret: str, known: Account | None, no
 
 def _record(connection: sa.Connection, action: str, account: Account, now: float) -> None:
     detail = {"role": account.role.value, "label": account.label}
-    audit.record(
-        connection, who=None, action=action, object=account.id, student=account.student, detail=detail, now=now
-    )
+    audit.note(connection, By(None, now), action=action, object=account.id, student=account.student, detail=detail)
 
 
 def _date(seconds: float) -> str:

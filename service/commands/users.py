@@ -139,4 +139,4 @@ def _invite(connection: sa.Connection, user: User, now: float, life_seconds: flo
 
 
 def _note(connection: sa.Connection, action: str, user: User, now: float) -> None:
-    audit.record(connection, who=None, action=action, object=user.account, student=user.student, now=now)
+    audit.note(connection, By(None, now), action=action, object=user.account, student=user.student)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from service import audit
-from service.accounts import Account
+from service.audit import By
 from service.database import insert_or_ignore
 from service.outbox import backoff
 from service.outbox.backoff import Kind, Outcome
@@ -289,28 +289,25 @@ def resend(connection: sa.Connection, wanted: Filter, ids: list[str] | None, now
     return found
 
 
-def note_resend(
-    connection: sa.Connection, resent: list[Delivery], *, who: Account, course: str | None, request_id: str, now: float
-) -> None:
+def note_resend(connection: sa.Connection, resent: list[Delivery], by: By, *, course: str | None) -> None:
     """Write into the audit log that deliveries are sent again."""
     one = resent[0] if len(resent) == 1 else None
-    audit.record(
+    audit.note(
         connection,
-        who=who,
+        by,
         action="delivery.resend",
         object=one.id if one is not None else "",
         student=one.student if one is not None else None,
         course=one.course if one is not None else course,
         unit=one.unit if one is not None else None,
         detail={"count": len(resent)},
-        request_id=request_id,
-        now=now,
     )
 
 
-def note_secret(connection: sa.Connection, *, who: Account, request_id: str, now: float) -> None:
-    """Write into the audit log that a token's secret was replaced."""
-    audit.record(connection, who=who, action="callback_secret.replace", object=who.id, request_id=request_id, now=now)
+def note_secret(connection: sa.Connection, by: By) -> None:
+    """Write into the audit log that a token's secret was replaced by whoever holds it."""
+    assert by.who is not None
+    audit.note(connection, by, action="callback_secret.replace", object=by.who.id)
 
 
 def sweep(connection: sa.Connection, before: float) -> int:

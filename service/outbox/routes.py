@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service import links
 from service.accounts import Account, Role
 from service.answers import moment
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Caller, ClassEditor, CourseId, RequestId, Served, StandingIn, reader
 from service.outbox import deliveries, signing, webhook, wording
@@ -196,7 +197,7 @@ def resend(
     """Send again what fits, and note who wanted it."""
     found = deliveries.resend(connection, wanted, ids, now)
     if found:
-        deliveries.note_resend(connection, found, who=who, course=course, request_id=request_id, now=now)
+        deliveries.note_resend(connection, found, By(who, now, request_id), course=course)
     return found
 
 
@@ -213,7 +214,7 @@ def replace_callback_secret(account: Caller, service: Served, request_id: Reques
     now = service.clock()
     with writing(service.engine) as connection:
         found = signing.replace(connection, account.id, now)
-        deliveries.note_secret(connection, who=account, request_id=request_id, now=now)
+        deliveries.note_secret(connection, By(account, now, request_id))
         return _secret(found)
 
 

@@ -55,14 +55,12 @@ def sign_out(request: Request, service: Served, visitor: SignedIn, request_id: R
     now = service.clock()
     with writing(service.engine) as connection:
         sessions.end(connection, visitor.session.digest, visitor.user.id)
-        audit.record(
+        audit.note(
             connection,
-            who=visitor.account,
+            By(visitor.account, now, request_id),
             action="session.end",
             object=visitor.user.account,
             student=visitor.user.student,
-            request_id=request_id,
-            now=now,
         )
     answer = views.redirect(f"{views.SIGN_IN}?out=1")
     sessions.drop_cookie(request, answer)
@@ -84,14 +82,8 @@ def begin(
             sessions.forget(connection, before)
         agent, address = request.headers.get("user-agent", ""), sessions.address_of(request)
         secret = sessions.begin(connection, user.id, now, agent, address)
-        audit.record(
-            connection,
-            who=None,
-            action="session.begin",
-            object=user.account,
-            student=user.student,
-            request_id=request_id,
-            now=now,
+        audit.note(
+            connection, By(None, now, request_id), action="session.begin", object=user.account, student=user.student
         )
     answer = RedirectResponse(next_path, 303)
     sessions.set_cookie(request, answer, secret, same_site=same_site)

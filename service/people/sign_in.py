@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from service import audit
+from service.audit import By
 from service.database import reading, take_turns, writing
 from service.people import users
 from service.people.passwords import Passwords
@@ -50,14 +51,12 @@ def attempt(
             hashed = None
     if not passwords.fits(password, hashed) or user is None:
         with writing(engine) as connection:
-            audit.record(
+            audit.note(
                 connection,
-                who=None,
+                By(None, now, request_id),
                 action="session.refuse",
                 object=user.account if user is not None else "",
                 student=user.student if user is not None else None,
-                request_id=request_id,
-                now=now,
             )
         return None
     with writing(engine) as connection:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from grader.unit import Unit
 from service import accounts, answers, feedback, hints, limits, submissions, wording
 from service.accounts import Account
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import (
     Actor,
@@ -68,11 +69,9 @@ def unlock(
             submissions.note(
                 connection,
                 stored,
-                who=account,
+                By(account, now, request_id),
                 action="hint.unlock",
                 detail={"mutant": body.mutant, "number": opened.hint.number},
-                request_id=request_id,
-                now=now,
             )
         budget = hints.budget(connection, stored, now, usual)
     return answers.UnlockAnswer(

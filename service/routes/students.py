@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import StreamingResponse
 
 from service import answers, audit, students, wording
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Administrator, RequestId, Served
 from service.posted import NAME_CHARS
@@ -42,14 +43,8 @@ def export(account: Administrator, student: Student, service: Served, request_id
                 raise Problem(404, "student_unknown", wording.STUDENT_UNKNOWN)
             students.export(connection, student, packed, now)
         with writing(service.engine) as connection:
-            audit.record(
-                connection,
-                who=account,
-                action="student.export",
-                object=student,
-                student=student,
-                request_id=request_id,
-                now=now,
+            audit.note(
+                connection, By(account, now, request_id), action="student.export", object=student, student=student
             )
     except BaseException:
         packed.close()

@@ -14,6 +14,7 @@ from grader.stryker import MutationTestResult
 from grader.views import ROLES_THAT_SEE_ALL, for_role
 from service import answers, feedback, limits, overrides, places, runs, submissions, wording
 from service.accounts import Account
+from service.audit import By
 from service.database import reading, writing
 from service.dependencies import Actor, RequestId, Served, Service, Viewer, Visible
 from service.offerings import Moment
@@ -186,14 +187,7 @@ def cancel(account: Actor, stored: Visible, service: Served, request_id: Request
         stopping = not cancelled and runs.ask_to_stop(connection, stored.run, now)
         run = _run(connection, stored.run)
         if cancelled or stopping:
-            submissions.note(
-                connection,
-                stored,
-                who=account,
-                action="submission.cancel",
-                request_id=request_id,
-                now=now,
-            )
+            submissions.note(connection, stored, By(account, now, request_id), action="submission.cancel")
     if cancelled:
         service.queue.cancel(stored.run)
     elif not stopping and run.status is not runs.Status.CANCELLED:

@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from service import audit, database
+from service.audit import By
 from service.cli import main
 from service.tables import audit as table
 from service.tables import tokens
@@ -22,7 +23,8 @@ def record(bench):
     def record(**given):
         values = {"who": None, "action": "thing.change", "object": "1", "now": bench.clock()} | given
         with database.writing(bench.engine) as connection:
-            audit.record(connection, **values)
+            by = By(values.pop("who"), values.pop("now"), values.pop("request_id", ""))
+            audit.note(connection, by, **values)
 
     return record
 
@@ -47,7 +49,7 @@ def test_what_was_not_done_is_not_in_the_log(bench):
 
 def test_an_entry_is_gone_with_the_transaction_that_failed(bench):
     with pytest.raises(RuntimeError), database.writing(bench.engine) as connection:
-        audit.record(connection, who=None, action="thing.change", object="1", now=0)
+        audit.note(connection, By(None, 0), action="thing.change", object="1")
         raise RuntimeError
     assert entries(bench) == []
 

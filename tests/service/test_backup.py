@@ -17,6 +17,7 @@ from alembic import command
 from click.testing import CliRunner
 
 from service import audit, backup, database, dbos_queue, fleet, runs
+from service.audit import By
 from service.backup import LEFT_OUT, Unusable
 from service.cli import main
 from service.database import reading, writing
@@ -82,7 +83,7 @@ def populate(bench):
             connection.execute(hints.insert().values(**keys, unlocked_at=0.1, counted=True, helpful=helpful))
         connection.execute(secrets.insert().values(name="other", value=bytes(range(256)), created_at=0.1 + 0.2))
         for number in range(3):
-            audit.record(connection, who=None, action="a.b", object=str(number), detail={"ü": "\0"}, now=number / 3)
+            audit.note(connection, By(None, number / 3), action="a.b", object=str(number), detail={"ü": "\0"})
 
 
 def test_a_backup_restores_every_row_into_either_database(bench, save, target):
@@ -103,7 +104,7 @@ def test_the_audit_log_goes_on_counting_after_a_restore(bench, save, target):
     backup.restore(target, save(), 0)
     engine = database.open_engine(target.url)
     with writing(engine) as connection:
-        audit.record(connection, who=None, action="a.b", object="after", now=0)
+        audit.note(connection, By(None, 0), action="a.b", object="after")
         ids = connection.execute(sa.select(audit_rows.c.id).order_by(audit_rows.c.id)).scalars().all()
     engine.dispose()
     assert ids[-2:] == [last + 1, last + 2]  # the restore itself, and this one

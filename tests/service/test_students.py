@@ -16,6 +16,7 @@ from grader.submission import Submission
 from sandbox.records import File
 from service import accounts, audit, database, runs, students
 from service.accounts import Role
+from service.audit import By
 from service.cli import main
 from service.dbos_queue import DbosQueue
 from service.submissions import add
@@ -113,14 +114,13 @@ def scene(bench, post):
             connection.execute(hints.insert().values(**values, unlocked_at=now, counted=True, helpful=True))
         accounts.create(connection, secret="x", role=Role.TEACHER, now=now, label=f"desk of {ZOE}")
         for student in (ZOE, SECOND):
-            audit.record(
+            audit.note(
                 connection,
-                who=None,
+                By(None, now),
                 action="extension.grant",
                 object=f"default/L0.0/{student}",
                 student=student,
                 detail={"student": student, "reason": f"asked by {ZOE}", "before": {ZOE: None}},
-                now=now,
             )
     return {"done": done, "by_lms": by_lms, "queued": queued, "others": others, "ada": adas, "adas_run": adas_run}
 
