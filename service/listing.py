@@ -185,5 +185,5 @@ def _last_row(cursor: str, sort: Sort) -> tuple[float, str]:
     """Value and id of the last row of the page before. Raises BadKey."""
     value, last_id = page_keys.read(cursor, sort.value)
     if not (last_id.isascii() and last_id.isprintable()):
-        raise BadKey("the page's key holds what no database compares")
+        raise BadKey
     return value, last_id

@@ -10,13 +10,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from service import wording
+from service.problems import Problem
+
 T = TypeVar("T")
 Key = tuple[float, str]
 """What rows are sorted by: a number, and of equals a name."""
 
 
-class BadKey(ValueError):
-    """The page's key was not made by us, or for another order."""
+class BadKey(Problem):
+    """422: the page's key was not made by us, or for another order."""
+
+    def __init__(self) -> None:
+        super().__init__(422, "page_unknown", wording.PAGE_UNKNOWN)
 
 
 def page(
@@ -39,7 +45,7 @@ def read(text: str, made_for: str) -> Key:
         order, number, name = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         key = float(number), name
     except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadKey("the page's key is none of ours") from error
+        raise BadKey from error
     if order != made_for or not isinstance(name, str) or not math.isfinite(key[0]):
-        raise BadKey("the page's key belongs to another order")
+        raise BadKey
     return key

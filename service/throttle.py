@@ -26,9 +26,10 @@ class Throttle:
 
     def wait_seconds(self, address: str, now: float) -> float:
         """Count a request; 0 if it may go on. One that may not is not counted."""
+        network = network_of(address)
         with self._lock:
-            times = self._seen.setdefault(network_of(address), deque())
-            self._seen.move_to_end(network_of(address))
+            times = self._seen.setdefault(network, deque())
+            self._seen.move_to_end(network)
             if len(self._seen) > MOST_ADDRESSES:
                 self._seen.popitem(last=False)
             while times and times[0] <= now - self._window_seconds:

@@ -18,7 +18,6 @@ from service.classroom.students import Narrowed, Sort
 from service.dashboard import wording
 from service.posted import NAME_CHARS
 from service.problems import Problem
-from service.wording import PAGE_UNKNOWN
 
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
@@ -114,9 +113,6 @@ def _query(fields: Mapping[str, str]) -> str:
 def page_of(
     rows: Sequence[T], asked: Asked, key_of: Callable[[T], page_keys.Key], made_for: str, limit: int
 ) -> tuple[Sequence[T], str | None]:
-    """The rows of the page asked for, and the query of the next one. Raises Problem 422 for a key of another order."""
-    try:
-        found, key = page_keys.page(rows, key_of, made_for, limit, asked.fields["after"] or None)
-    except page_keys.BadKey as error:
-        raise Problem(422, "page_unknown", PAGE_UNKNOWN) from error
+    """The rows of the page asked for, and the query of the next one. Raises BadKey for a key of another order."""
+    found, key = page_keys.page(rows, key_of, made_for, limit, asked.fields["after"] or None)
     return found, asked.other(after=key) if key is not None else None

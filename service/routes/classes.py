@@ -5,12 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from grader.report import Verdict
-from service import answers, links, listing, runs, wording
+from service import answers, links, listing, runs
 from service.database import reading
 from service.dependencies import ClassAsked, Served, Wanted
-from service.page_keys import BadKey
 from service.posted import NAME_CHARS, STORABLE
-from service.problems import Problem, documented
+from service.problems import documented
 
 router = APIRouter()
 
@@ -34,11 +33,8 @@ def class_submissions(
     after: Annotated[str | None, Query(max_length=400, description="`next` of the page before")] = None,
 ) -> answers.SubmissionPage:
     wanted = listing.Filter(unit.id, student, asked.course, verdict, status)
-    try:
-        with reading(service.engine) as connection:
-            found, key = listing.page(connection, wanted, sort, limit, after)
-    except BadKey as error:
-        raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
+    with reading(service.engine) as connection:
+        found, key = listing.page(connection, wanted, sort, limit, after)
     return answers.SubmissionPage(submissions=found, next=links.next_page(request, after=key))
 
 

@@ -1,6 +1,5 @@
 """A teacher's question about a class goes in, with whom it is about; JSON, or a table for a spreadsheet, comes out."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
@@ -10,7 +9,7 @@ from fastapi.responses import Response
 
 from grader.report import Verdict
 from grader.unit import Unit
-from service import links, offerings, page_keys, schedules, walltime, wording
+from service import links, offerings, page_keys, schedules, walltime
 from service.classroom import (
     answers,
     course_tests,
@@ -26,7 +25,7 @@ from service.database import reading
 from service.dependencies import ClassReader, CourseId, Served, Wanted
 from service.offerings import Offering
 from service.posted import NAME_CHARS, STORABLE
-from service.problems import Problem, documented
+from service.problems import documented
 
 T = TypeVar("T")
 
@@ -162,7 +161,7 @@ def class_mutants(
         return about.sheet("matrix", sheets.matrix([row.id for row in rows], matrix))
     if format is Format.CSV:
         return about.sheet("mutants", sheets.mutants(rows))
-    page, key = _page(facing, lambda each: (0.0, each.latest.student), "student", limit, after)
+    page, key = page_keys.page(facing, lambda each: (0.0, each.latest.student), "student", limit, after)
     return answers.MutantsAnswer(
         **about.said,
         students=len(facing),
@@ -222,7 +221,7 @@ def class_students(
         found = students.of_class(connection, about.of, narrowed, sort, about.unit, about.now)
     if format is Format.CSV:
         return about.sheet("students", sheets.students(students.rows(found, about.course)))
-    page, key = _page(found, students.order(sort), sort.value, limit, after)
+    page, key = page_keys.page(found, students.order(sort), sort.value, limit, after)
     return answers.StudentsAnswer(
         **about.said,
         total=len(found),
@@ -230,14 +229,3 @@ def class_students(
         students=students.rows(page, about.course),
         next=links.next_page(request, after=key),
     )
-
-
-def _page(
-    rows: list[T], key_of: Callable[[T], page_keys.Key], made_for: str, limit: int, after: str | None
-) -> tuple[list[T], str | None]:
-    """One page; raises Problem 422 for a key that is not of this order."""
-    try:
-        page, key = page_keys.page(rows, key_of, made_for, limit, after)
-    except page_keys.BadKey as error:
-        raise Problem(422, "page_unknown", wording.PAGE_UNKNOWN) from error
-    return list(page), key
