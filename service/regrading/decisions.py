@@ -58,6 +58,23 @@ class Decision:
     ended: bool
 
 
+@dataclass(frozen=True)
+class Swap:
+    """How a decision lets other runs count: for items in the state `before`, if the run in the column `counts` still
+    does, the run in the column `then` counts afterwards."""
+
+    before: State
+    counts: sa.Column[str]
+    then: sa.Column[str]
+
+
+SWAPS = {
+    What.APPLY: Swap(State.TRIAL, regrade_items.c.before_run, regrade_items.c.run),
+    What.ROLL_BACK: Swap(State.APPLIED, regrade_items.c.run, regrade_items.c.before_run),
+}
+AFTERWARDS = {What.APPLY: State.APPLIED, What.ROLL_BACK: State.ROLLED_BACK, What.DROP: State.DROPPED}
+
+
 class UnderWay(Exception):
     """The decision before is still being carried out."""
 
@@ -112,19 +129,13 @@ def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
         assert batch is not None  # its decision would be gone with it
         found = _next(connection, batch, decision)
         by = By(decision.by.who, now, decision.by.request_id)
-        match decision.what:
-            case What.APPLY:
-                _let_count(connection, batch, found, regrade_items.c.run, by)
-                state = State.APPLIED
-            case What.ROLL_BACK:
-                _let_count(connection, batch, found, regrade_items.c.before_run, by)
-                state = State.ROLLED_BACK
-            case What.DROP:
-                _stop(connection, found, now)
-                state = State.DROPPED
-        _settle(connection, batch, [row.submission for row in found], state)
         if found:
-            said = {"submissions": len(found)}
+            swap = SWAPS.get(decision.what)
+            if swap is not None:
+                _let_count(connection, batch, found, swap.then, by)
+            else:
+                _stop(connection, found, now)
+            _settle(connection, batch, [row.submission for row in found], AFTERWARDS[decision.what])
             audit.note(
                 connection,
                 by,
@@ -132,7 +143,7 @@ def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
                 object=batch.id,
                 course=batch.course,
                 unit=batch.unit,
-                detail=said,
+                detail={"submissions": len(found)},
             )
             done: dict[str, object] = {"submissions": rows.c.submissions + len(found), "after": found[-1].whose}
         else:
@@ -192,27 +203,19 @@ def _among(batch: Batch, decision: Decision) -> list[sa.ColumnElement[bool]]:
 
 def _ready(what: What) -> sa.ColumnElement[bool]:
     """Whether it can be done to an item; where another run counts than the one that is expected, it cannot."""
-    state = regrade_items.c.state
-    match what:
-        case What.APPLY:
-            done = sa.and_(state == State.TRIAL.value, run_rows.c.status == Status.DONE.value)
-            return sa.and_(done, submission_rows.c.run == regrade_items.c.before_run)
-        case What.ROLL_BACK:
-            return sa.and_(state == State.APPLIED.value, submission_rows.c.run == regrade_items.c.run)
-        case What.DROP:
-            return state.in_([State.WAITING.value, State.TRIAL.value])
+    state, swap = regrade_items.c.state, SWAPS.get(what)
+    if swap is None:
+        return state.in_([State.WAITING.value, State.TRIAL.value])
+    ready = sa.and_(state == swap.before.value, submission_rows.c.run == swap.counts)
+    return sa.and_(ready, run_rows.c.status == Status.DONE.value) if what is What.APPLY else ready
 
 
 def _stale(connection: sa.Connection, batch: Batch, decision: Decision) -> int:
     """How many were left alone, because another run counts by now."""
-    match decision.what:
-        case What.APPLY:
-            state, there = State.TRIAL, regrade_items.c.before_run
-        case What.ROLL_BACK:
-            state, there = State.APPLIED, regrade_items.c.run
-        case What.DROP:
-            return 0
-    left = (regrade_items.c.state == state.value, submission_rows.c.run != there)
+    swap = SWAPS.get(decision.what)
+    if swap is None:
+        return 0
+    left = (regrade_items.c.state == swap.before.value, submission_rows.c.run != swap.counts)
     query = sa.select(sa.func.count()).select_from(_joined()).where(*_among(batch, decision), *left)
     return connection.execute(query).scalar_one()
 
@@ -235,8 +238,6 @@ def _stop(connection: sa.Connection, found: Sequence[Item], now: float) -> None:
 
 def _let_count(connection: sa.Connection, batch: Batch, found: Sequence[Item], then: sa.Column[str], by: By) -> None:
     """Let the run in the column `then` count for each of these."""
-    if not found:
-        return
     ids = [row.submission for row in found]
     mine = (regrade_items.c.regrade == batch.id, regrade_items.c.submission == submission_rows.c.id)
     swapped = submission_rows.update().where(submission_rows.c.id.in_(ids))
