@@ -1,13 +1,14 @@
 """What the hints of every unit's mutants are held to; the units' own tests say what is seen of a variant."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from grader.unit import Mutant
 
 Sizes = Mapping[str, int]
+Seen = tuple[object, Sequence[Any]]  # shapes or the kind of error, and the numbers
 Written = Mapping[str, Any]  # hints.toml
 
 
@@ -41,6 +42,16 @@ def configurations(distinct: Sizes) -> Iterator[tuple[str, Sizes]]:
         yield f"{left} = {right}", {**distinct, right: distinct[left]}
     for name in distinct:
         yield f"{name} = 1", {**distinct, name: 1}
+
+
+def differ(ours: Sequence[Seen], theirs: Sequence[Seen], alike: Callable[[Any, Any], bool]) -> tuple[bool, bool]:
+    """Whether what was seen of two variants differs in shapes or errors, and whether in anything."""
+    pairs = list(zip(ours, theirs, strict=True))
+    shapes = any(mine[0] != other[0] for mine, other in pairs)
+    numbers = shapes or any(
+        not alike(mine, other) for one, two in pairs for mine, other in zip(one[1], two[1], strict=True)
+    )
+    return shapes, numbers
 
 
 def check_sizes(

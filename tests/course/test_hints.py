@@ -4,7 +4,7 @@ import re
 import tomllib
 import types
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -100,14 +100,9 @@ def reference_saw() -> dict[str, list[Seen]]:
 
 def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
     """Whether the mutant differs from the reference in shapes or errors, and whether it does in anything."""
-    pairs = list(zip(reference_saw()[said], observed(module(mid), sizes), strict=True))
-    shapes = any(ours[0] != theirs[0] for ours, theirs in pairs)
-    numbers = shapes or any(
-        not np.allclose(mine, other, rtol=1e-5, atol=1e-6)
-        for ours, theirs in pairs
-        for mine, other in zip(ours[1], theirs[1], strict=True)
+    return hinted.differ(
+        reference_saw()[said], observed(module(mid), sizes), partial(np.allclose, rtol=1e-5, atol=1e-6)
     )
-    return shapes, numbers
 
 
 @pytest.mark.parametrize("mid", MUTANTS)

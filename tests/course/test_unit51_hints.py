@@ -3,7 +3,7 @@ the fault."""
 
 import tomllib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -96,14 +96,7 @@ def reference_saw(said: str) -> list[Seen]:
 
 def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
     """Whether the mutant differs from the reference in shapes or errors, and whether it does in anything."""
-    pairs = list(zip(reference_saw(said), observed(mid, sizes), strict=True))
-    shapes = any(ours[0] != theirs[0] for ours, theirs in pairs)
-    numbers = shapes or any(
-        not np.allclose(mine, other, rtol=1e-9, atol=1e-11)
-        for ours, theirs in pairs
-        for mine, other in zip(ours[1], theirs[1], strict=True)
-    )
-    return shapes, numbers
+    return hinted.differ(reference_saw(said), observed(mid, sizes), partial(np.allclose, rtol=1e-9, atol=1e-11))
 
 
 @pytest.mark.parametrize("mid", MUTANTS)

@@ -88,14 +88,7 @@ def reference_saw(said: str) -> list[Seen]:
 
 def differences(mid: str, said: str, sizes: Sizes) -> tuple[bool, bool]:
     """Whether the mutant differs from the reference in shape, dtype or error, and whether it does in anything."""
-    pairs = list(zip(reference_saw(said), observed(mid, sizes), strict=True))
-    shapes = any(ours[0] != theirs[0] for ours, theirs in pairs)
-    numbers = shapes or any(
-        not np.array_equal(mine, other)
-        for ours, theirs in pairs
-        for mine, other in zip(ours[1], theirs[1], strict=True)
-    )
-    return shapes, numbers
+    return hinted.differ(reference_saw(said), observed(mid, sizes), np.array_equal)
 
 
 @pytest.mark.parametrize("mid", MUTANTS)
