@@ -156,6 +156,7 @@ class GradingWorker:
         self._admission = admission or AlwaysAdmits()
         self._waits_for: str | None = None
         self._missing: tuple[str, ...] = (wording.WORKER_STARTING,)
+        self._told: tuple[str, ...] = ()  # what it last said of that to the others
         self._look_seconds = min(LOOK_SECONDS, settings.heartbeat_seconds / 2)
         self._lock = threading.Lock()
         self._at: dict[str, Stop] = {}  # the runs it is at
@@ -229,11 +230,9 @@ class GradingWorker:
     def _keep_alive(self, over: threading.Event) -> None:
         """Say every third of the time to live that this worker lives, and stop the runs that are to be cancelled."""
         beat_at = time.monotonic() + self._settings.heartbeat_seconds
-        said = self._missing
         while not over.wait(self._look_seconds):
             try:
-                if time.monotonic() >= beat_at or said != self._missing:
-                    said = self._missing
+                if time.monotonic() >= beat_at or self._told != self._missing:
                     if not self._beat():
                         self._fence()
                         return
@@ -243,12 +242,15 @@ class GradingWorker:
                 log.warning("the database does not answer: %s", error)
 
     def _beat(self, *, first: bool = False) -> bool:
-        missing = self._missing if self._waits_for is None else (*self._missing, self._waits_for)
+        lack = self._missing
+        missing = lack if self._waits_for is None else (*lack, self._waits_for)
         self._stats.set("sandboxes", self._grading.ready, state="ready")
         told = self._stats.read().to_json()
         worker = Worker(self._name, self._settings.slots, not missing, missing, self._conditions, told)
         with writing(self._database) as connection:
-            return runs.beat(connection, worker, self._clock(), first=first)
+            heard = runs.beat(connection, worker, self._clock(), first=first)
+        self._told = lack
+        return heard
 
     def _fence(self) -> None:
         log.error("worker %s was silent for so long that another took over its runs: it ends", self._name)
