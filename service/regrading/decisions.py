@@ -119,7 +119,7 @@ def carry_on(engine: sa.Engine, batch_id: str, clock: Callable[[], float], secon
 
 
 def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
-    """Do it to the next few submissions, or end it; returns whether it goes on."""
+    """Do it to the next few submissions, and end it with the last of them; returns whether it goes on."""
     with writing(engine) as connection:
         take_turns(connection, _turn(batch_id))
         decision = last(connection, batch_id)
@@ -129,6 +129,8 @@ def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
         assert batch is not None  # its decision would be gone with it
         found = _next(connection, batch, decision)
         by = By(decision.by.who, now, decision.by.request_id)
+        goes_on = len(found) >= AT_A_TIME
+        done: dict[str, object] = {}
         if found:
             swap = SWAPS.get(decision.what)
             if swap is not None:
@@ -145,11 +147,11 @@ def _step(engine: sa.Engine, batch_id: str, now: float) -> bool:
                 unit=batch.unit,
                 detail={"submissions": len(found)},
             )
-            done: dict[str, object] = {"submissions": rows.c.submissions + len(found), "after": found[-1].whose}
-        else:
-            done = {"ended_at": now, "stale": _stale(connection, batch, decision), "after": ""}
+            done |= {"submissions": rows.c.submissions + len(found), "after": found[-1].whose}
+        if not goes_on:
+            done |= {"ended_at": now, "stale": _stale(connection, batch, decision), "after": ""}
         connection.execute(rows.update().where(rows.c.regrade == batch.id).values(done))
-        return bool(found)
+        return goes_on
 
 
 def _turn(batch_id: str) -> str:
