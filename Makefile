@@ -73,9 +73,11 @@ LONGEST_FIRST := tests/reliability tests/service tests
 # Pages are tested in processes of their own: a browser's driver keeps a loop running that other tests would meet.
 test: setup chromium lint ## what every change must pass: all but the slowest tests, in the real sandbox
 	@echo "test: all tests but the slowest; two at a time those that need no engine, then pages, then the others"
-	$(BIN)/python -m pytest -m "not full and not docker and not browser" $(ABREAST) $(LONGEST_FIRST)
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/browser
-	$(BIN)/python -m pytest -m "not full and docker"
+	@failed=0; \
+	$(BIN)/python -m pytest -m "not full and not docker and not browser" $(ABREAST) $(LONGEST_FIRST) || failed=1; \
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/browser || failed=1; \
+	$(BIN)/python -m pytest -m "not full and docker" || failed=1; \
+	exit $$failed
 
 test-full: setup chromium lint build/stryker/.installed ## every test; by hand before a release
 	@echo "test-full: every test"
