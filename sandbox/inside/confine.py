@@ -53,7 +53,9 @@ class Confinement(Protocol):
         ...
 
     def evict(self, tenant: Tenant) -> None:
-        """Kill every process of the run and remove all its files, or raise SlotNotEmpty."""
+        """Kill every process of the run that can be told yet and remove all its files, or raise SlotNotEmpty.
+
+        Never files alone: a run that lost its tests, and lives, would end as if it had had none."""
         ...
 
 
@@ -157,6 +159,8 @@ class ProcessTrees:
         return use
 
     def evict(self, tenant: Tenant) -> None:
+        if not tenant.pid:  # it may have begun, but which process it is has not been heard
+            return
         deadline = time.monotonic() + SWEEP_SECONDS
         while True:
             snapshot = tuple(processes())

@@ -282,6 +282,9 @@ class Supervisor:
         count = sum(process.threads for process in members)
         run.peak_processes = max(run.peak_processes, count)
         run.cpu_seconds = max(run.cpu_seconds, sum(process.cpu_seconds for process in members))
+        if run.reason:  # and it is still here: when it was ended it may not have been there yet to be killed
+            self._confinement.evict(run.tenant)
+            return
         now, limits = time.monotonic(), run.limits
         disk_bytes, disk_files, _ = self._confinement.disk_use(run.tenant)
         late = (

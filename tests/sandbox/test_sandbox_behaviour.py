@@ -355,6 +355,13 @@ def test_sleep_is_no_progress(outcome_of: RunOne) -> None:
     assert outcomes(result) == {"test_a": "passed"}
 
 
+def test_a_run_that_is_over_its_time_before_it_is_there_is_ended_all_the_same(session: Session, run_of: MakeRun) -> None:
+    """The supervisor looks at some of these between their start and the moment in which they can be killed."""
+    results = session.run([run_of(SLEEPS, id=str(number), wall_seconds=0.001) for number in range(60)])
+    # What they had for starting up is more than a twentieth of so short a time.
+    assert {result.ending.kind for result in results} <= {EndingKind.NO_PROGRESS, EndingKind.CPU_TIME}
+
+
 def test_a_loop_uses_its_cpu_time_up(outcome_of: RunOne) -> None:
     result = outcome_of("def test_it():\n    while True: pass\n", cpu_seconds=0.5)
     assert result.ending.kind is EndingKind.CPU_TIME and result.ending.item == "test_it.py::test_it"
@@ -619,8 +626,8 @@ def test_the_environment_names_versions(session: Session) -> None:
 
 def test_after_the_deadline_runs_end_so(sandbox: Sandbox, run_of: MakeRun) -> None:
     sleeps = run_of("import time\ndef test_it(): time.sleep(60)\n")
-    with sandbox.session(deadline_seconds=20.0) as session:
-        session._deadline = time.monotonic() + 1.0  # type: ignore[attr-defined]
+    with sandbox.session() as session:
+        session._deadline = time.monotonic() + 2.0  # type: ignore[attr-defined]
         results = session.run([replace(sleeps, id=str(number)) for number in range(4)])
     assert [result.ending.kind for result in results] == [EndingKind.DEADLINE] * 4
     assert results[0].ending.item == "test_it.py::test_it"
