@@ -220,7 +220,7 @@ class StudentTestPart(Part):
     file: str = Field(default="", description="the uploaded file it stands in; empty for a name made while running")
     line: Count = Field(default=0, description="its line there, or 0")
     correct_runs: Runs | None = Field(description="null where this reader may not see it")
-    kills: tuple[str, ...] = Field(description="ids of the mutants this test killed")
+    kills: tuple[str, ...] = Field(description="ids of the mutants this test killed; where matrix is first_kill, first")
     flaky: bool | None = Field(description="passed some correct runs and failed others")
     own_code: Outcome = Field(description="on the student's own unit")
     valid: bool | None = Field(description="passed every correct run: its failures on mutants count")

@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from grader.wording import NOT_OFFERED
 from service import answers, schedules, wording
 from service.dependencies import Served, Wanted
 from service.routes import units
@@ -19,7 +20,9 @@ def start(request: Request, service: Served) -> HTMLResponse:
     page = templates.get_template("start.html").render(
         units=list(course.units.values()),
         curl=wording.curl(first, str(request.base_url)) if first else "",
-        listed=course.listed,
+        ol=wording.ol(first, str(request.base_url)) if first else "",
+        not_yet=[each for each in course.listed if each.reason == NOT_OFFERED],
+        elsewhere=[each for each in course.listed if each.reason != NOT_OFFERED],
         problems=course.problems,
     )
     return HTMLResponse(page)
@@ -33,5 +36,6 @@ def unit_page(
     page = templates.get_template("unit.html").render(
         unit=answers.unit_answer(unit, service.settings.max_body_bytes, standing),
         curl=wording.curl(unit, str(request.base_url)),
+        ol=wording.ol(unit, str(request.base_url)),
     )
     return HTMLResponse(page)

@@ -56,6 +56,18 @@ def curl(unit: Unit, base_url: str, token: str = "$TOKEN", fields: Mapping[str, 
     )
 
 
+def ol(unit: Unit, base_url: str) -> str:
+    """The commands with which a student begins this unit and hands it in."""
+    lines = (
+        (f"ol login {base_url.rstrip('/')}", "once; asks for your token"),
+        (f"ol start {unit.id}", "lays what you begin with"),
+        (f"ol check {unit.id}", "grades on your machine, and uses no attempt"),
+        (f"ol submit {unit.id}", "hands in, and prints the report"),
+    )
+    width = max(len(command) for command, _ in lines)
+    return "\n".join(f"{command:<{width}}  # {says}" for command, says in lines)
+
+
 TOO_MANY_REQUESTS = "Your address asks too often. Wait a minute, then try again."
 OVERRIDE_INCOMPLETE = "A grade set by hand needs a student, a number of percent from 0 to 100, and a reason."
 OVERRIDE_UNKNOWN = "No grade was set by hand for this student."

@@ -1,8 +1,11 @@
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from grader import wording
+from grader.unit import Listed
 from tests.service import samples
 
 
@@ -36,7 +39,16 @@ def test_the_start_page_says_what_this_is_and_shows_the_line_to_paste(bench):
         'curl -sS -H "Authorization: Bearer $TOKEN" -F twice=@twice.py -F tests=@tests.zip '
         "'http://grader.example/v1/units/L0.0/submissions?wait=60'"
     ) in page.text
+    assert "ol login http://grader.example" in page.text and "ol submit L0.0" in page.text
     assert "/units/L0.0" in page.links
+
+
+def test_units_that_are_not_offered_yet_are_listed_under_one_heading(make_bench):
+    later = tuple(Listed(f"L9.{number}", "Later", wording.NOT_OFFERED) for number in range(3))
+    course = replace(samples.course(), listed=(*later, Listed("L8.0", "Elsewhere", "It is written in Rust.")))
+    page = seen(make_bench(course), "/")
+    assert page.text.count("Not offered yet") == 1 and wording.NOT_OFFERED not in page.text
+    assert "L9.2: Later" in page.text and "L8.0: Elsewhere It is written in Rust." in page.text
 
 
 def test_a_units_page_lists_what_to_build_the_tests_the_freedoms_and_the_errata(bench):

@@ -127,3 +127,14 @@ def test_one_that_is_under_way_can_be_looked_at_again_without_a_script(bench):
     waiting = f"/submissions/{bench.submitted('ada')}"
     seen = page(bench.browser("ada", default="student"), waiting)
     assert waiting in seen.links and "Look again" in seen.text
+
+
+def test_where_runs_stop_at_the_first_catch_the_page_says_so(bench):
+    def first_only(unit, submission, about, progress):
+        report = samples.report(about, unit.id)
+        return report.model_copy(update={"mutation": report.mutation.model_copy(update={"matrix": "first_kill"})})
+
+    browser = bench.browser("ada", default="student")
+    shown = page(browser, submitted(bench, "ada", first_only))
+    assert "First to catch" in shown.text and "caught it first" in shown.text
+    assert "First to catch" not in page(browser, submitted(bench, "ada", samples.passes)).text
