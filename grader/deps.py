@@ -20,17 +20,17 @@ class RefDeps:
     """The units whose reference may stand in for what a student has not built: all of them, or these."""
 
     every: bool = True
-    ids: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()  # in small letters
 
     def allows(self, dep: Dep) -> bool:
-        return self.every or dep.id in self.ids
+        return self.every or dep.id.casefold() in self.ids
 
 
 def ref_deps(text: str) -> RefDeps:
     """From "all", "none" or "L5.1,L0.4". Raises ValueError for an empty name."""
     if text in (ALL, NONE):
         return RefDeps(every=text == ALL)
-    ids = [name.strip() for name in text.split(",")]
+    ids = [name.strip().casefold() for name in text.split(",")]
     if not all(ids):
         raise ValueError(text)
     return RefDeps(False, frozenset(ids))

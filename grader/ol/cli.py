@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from grader import deps, diffs
 from grader.errors import Rejected
+from grader.grade import UNREADABLE
 from grader.grade import Progress as Done
 from grader.ol import account as accounts
 from grader.ol import places, service, stubs, trials
@@ -26,18 +27,26 @@ from grader.ol.account import Account
 from grader.ol.places import Places
 from grader.ol.screen import PHASES, Screen, safe
 from grader.ol.stops import Blocked, Drift, Failed, NotStarted, Ours, Refused, Stop, Usage
-from grader.quiz import Choices, Mark, Quiz, Shapes, points
+from grader.quiz import Choices, Mark, Question, Quiz, Shapes, points
 from grader.quiz import grade as grade_quiz
 from grader.report import Outcome, Report, Verdict
 from grader.submission import Submission, Upload
-from grader.unit import CourseTest, Unit
+from grader.unit import CourseTest, Dep, Unit
 from grader.wording import shown
 from sandbox.errors import SandboxError
 
 GRADED = (Verdict.PASS, Verdict.FAIL)  # what is said of the work, and stays true of the same files
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SHAPE_HINT = "(a shape, such as (2, 3) or 2x3)"
+CHOICE_HINT = "(the id of one of these)"
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+HELP = """ol, the student's command: begin a unit, try it on this machine, hand it in.
+
+Exit status: 0 pass, 1 fail, 2 a wrong call, 3 another unit is to be built first, 4 the contract is not kept, 5 the
+failure is ours, 6 what was sent cannot be taken in, 7 not started.
+"""
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=HELP)
 
 UnitId = Annotated[str, typer.Argument(metavar="UNIT", help="Such as L5.3.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
@@ -83,6 +92,12 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
     screen.say(f"Your tests: {unit.tests_path}/test_*.py" + (f" (rung {unit.rung})" if unit.rung else ""))
     for note in unit.errata:
         screen.say(f"Erratum: {note.note}")
+    lacking = [dep.id for dep in unit.deps if dep.offered and not _built_here(here, unit, dep)]
+    if lacking:
+        screen.say(
+            f"It builds on {', '.join(lacking)}, which you have not built: build that first, or add --ref-deps to a "
+            "command to take the reference for it."
+        )
     screen.say(f"Next: ol tests {unit.id} shows what your code has to do.")
     screen.tell(
         {
@@ -91,6 +106,7 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
             "kept": kept,
             "tests_path": unit.tests_path,
             "rung": unit.rung,
+            "not_built": lacking,
             "errata": [{"printed": each.printed, "correct": each.correct, "note": each.note} for each in unit.errata],
         }
     )
@@ -140,7 +156,7 @@ def check(unit_id: UnitId, course: Tree = None, ref_deps: RefDeps = deps.NONE, a
     _keep_to_contract(screen, unit, submission)
     report = _graded_here(screen, unit, submission)
     screen.report(report)
-    _end(screen, report.verdict.value)
+    _end(screen, report.verdict)
 
 
 @app.command()
@@ -167,11 +183,11 @@ def mutate(
     else:
         report = _graded_here(screen, unit, submission)
         if report.verdict in GRADED:
-            _keep(kept, report)
+            _keep(kept, report.to_json())
     screen.report(report)
     if report.verdict not in GRADED:
-        _end(screen, report.verdict.value)
-    _end(screen, "pass" if report.mutation is not None and report.mutation.passed else "fail")
+        _end(screen, report.verdict)
+    _end(screen, Verdict.PASS if report.mutation is not None and report.mutation.passed else Verdict.FAIL)
 
 
 @app.command()
@@ -194,7 +210,7 @@ def diff(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None:
         report = _graded_here(screen, unit, submission)
         if report.verdict is not Verdict.PASS:
             raise Failed(f"The reference is shown once you have passed. {report.next_step}")
-        _keep(kept, report)
+        _keep(kept, report.to_json())
     lines = diffs.to_reference(unit, submission.files).splitlines()
     for line in lines:
         screen.say(line, {"+": "green", "-": "red"}.get(line[:1], ""))
@@ -215,18 +231,18 @@ def status(
     unanswered: Ours | None = None
     if logged_in is not None:
         try:
-            with service.opened(logged_in) as client:
-                for row in rows:
-                    query = {"course": logged_in.course} if logged_in.course else {}
-                    told = service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query).json()
-                    row["attempts_left"] = told["attempts_left"]
+            _ask_standing(logged_in, rows)
         except Ours as error:
             unanswered = error  # what is here can be told all the same
     cells = []
     for row in rows:
         left = row.get("attempts_left", "")
-        cells.append((row["unit"], row["title"], row["code"], str(row["tests"]), "any" if left is None else str(left)))
-    screen.table(("Unit", "Title", "Code", "Tests", "Attempts left"), cells)
+        graded = row.get("verdict") or ""
+        if row.get("final_score") is not None:
+            graded += f" {100 * row['final_score']:.0f} %"
+        left = "any" if left is None else str(left)
+        cells.append((row["unit"], row["title"], row["code"], str(row["tests"]), graded.strip(), left))
+    screen.table(("Unit", "Title", "Code", "Tests", "Handed in", "Attempts left"), cells)
     if logged_in is None:
         screen.say("You are not logged in: ol login")
     if unanswered is not None:
@@ -234,16 +250,42 @@ def status(
     screen.tell({"units": rows, "server": logged_in.server if logged_in else None})
 
 
+def _ask_standing(logged_in: Account, rows: Sequence[dict[str, Any]]) -> None:
+    """Add to each unit what the service has of it."""
+    query = {"course": logged_in.course} if logged_in.course else {}
+    with service.opened(logged_in) as client:
+        for row in rows:
+            unit = service.read(service.ask(client, "GET", f"/v1/units/{row['unit']}", params=query), service.Offered)
+            row["attempts_left"] = unit.attempts_left
+        try:
+            graded = service.read(service.ask(client, "GET", "/v1/grades", params=query), service.Grades)
+        except Refused:  # a token that is no student's has none
+            return
+    by_unit = {grade.unit: grade for grade in graded.grades}
+    for row in rows:
+        if grade := by_unit.get(row["unit"]):
+            row["verdict"] = grade.verdict.value if grade.verdict is not None else None
+            row["final_score"] = grade.final_score
+
+
 @app.command()
 def quiz(
     unit_id: UnitId,
     given: Annotated[
-        list[str] | None, typer.Option("--answer", metavar="QUESTION=TEXT", help="Instead of being asked; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--answer",
+            metavar="QUESTION=TEXT",
+            help="Instead of being asked; repeatable. QUESTION.PART=TEXT where a question asks for several shapes.",
+        ),
     ] = None,
     course: Tree = None,
     as_json: AsJson = False,
 ) -> None:
-    """The unit's questions: marked here, and kept for your teacher if you are logged in."""
+    """The unit's questions: marked here, and kept for your teacher if you are logged in.
+
+    A shape is written as (2, 3), 2x3 or 2 3, a choice as its id or its text. What is left empty counts as not answered.
+    """
     screen, here = Screen(as_json=as_json), _here(course)
     unit = here.unit(unit_id)
     if unit.quiz is None:
@@ -268,18 +310,25 @@ def quiz(
 
 def _given(quiz: Quiz, pairs: Sequence[str]) -> dict[str, Any]:
     """Answers by question from QUESTION=TEXT, or QUESTION.PART=TEXT for one shape of several."""
+    places = {place: (question.id, part) for question in quiz.questions for place, part in _places(question)}
     answers: dict[str, Any] = {}
-    known = {question.id for question in quiz.questions}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        question, dot, part = name.partition(".")
-        if not equals or question not in known:
-            raise Usage(f"--answer wants QUESTION=TEXT, and the questions are {', '.join(sorted(known))}.")
-        if dot:
+        if not equals or name not in places:
+            raise Usage(f"--answer wants QUESTION=TEXT, and there are {', '.join(places)}.")
+        question, part = places[name]
+        if part:
             answers.setdefault(question, {})[part] = text
         else:
             answers[question] = text
     return answers
+
+
+def _places(question: Question) -> list[tuple[str, str]]:
+    """What `--answer` calls each text that a question asks for, and the part it is, if it is one of several."""
+    if isinstance(question, Shapes) and len(question.parts) > 1:
+        return [(f"{question.id}.{part.name}", part.name) for part in question.parts]
+    return [(question.id, "")]
 
 
 def _asked(quiz: Quiz) -> dict[str, Any]:
@@ -287,10 +336,13 @@ def _asked(quiz: Quiz) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for question in quiz.questions:
         typer.echo(safe(question.text), err=True)
+        if isinstance(question, Shapes):
+            typer.echo(f"  {SHAPE_HINT}", err=True)
         if isinstance(question, Shapes) and len(question.parts) > 1:
             answers[question.id] = {part.name: _typed(part.name) for part in question.parts}
             continue
         if isinstance(question, Choices):
+            typer.echo(f"  {CHOICE_HINT}", err=True)
             for choice in question.choices:
                 typer.echo(safe(f"  {choice.id}: {choice.text}"), err=True)
         answers[question.id] = _typed(question.id)
@@ -323,7 +375,10 @@ def login(
         screen.say("Forgotten." if forgotten else "You were not logged in.")
         screen.tell({"forgotten": forgotten})
         return
-    address = urlsplit(server)
+    try:
+        address = urlsplit(server)
+    except ValueError as error:
+        raise Usage(f"{shown(server)} is no address: {error}.") from error
     if address.scheme not in ("http", "https") or not address.hostname:
         raise Usage("Give the service's address, as in: ol login https://grader.example")
     if address.scheme == "http" and address.hostname not in LOOPBACK:
@@ -333,9 +388,9 @@ def login(
     if not found.token or not found.token.isprintable():
         raise Usage("That is no token. It was shown once, by the course staff or on your tokens page.")
     with service.opened(found) as client:
-        units = service.ask(client, "GET", "/v1/units").json()["units"]
-        for unit in units[:1]:  # what is asked of a unit tells a token that counts from one that does not
-            service.ask(client, "GET", service.linked(client, unit["links"]["self"]))
+        offer = service.read(service.ask(client, "GET", "/v1/units"), service.Offer)
+        for unit in offer.units[:1]:  # what is asked of a unit tells a token that counts from one that does not
+            service.ask(client, "GET", service.linked(client, unit.links.here))
     kept = accounts.save(found)
     screen.say(f"Logged in to {server}; kept in {kept}.", "green")
     screen.tell({"server": server, "course": course_id, "kept": str(kept)})
@@ -384,7 +439,11 @@ def _keep_to_contract(screen: Screen, unit: Unit, submission: Submission) -> Non
     for problem in problems:
         screen.say(f"{problem.file}:{problem.line}: {problem.message}", "red")
     if problems:
-        screen.note("Keep to the contract first: every name and parameter as it says.")
+        unread = next((problem for problem in problems if problem.code in UNREADABLE), None)
+        if unread is None:
+            screen.note("Keep to the contract first: every name and parameter as it says.")
+        else:
+            screen.note(f"Make {unread.file} parse first, line {unread.line}: nothing else of it was looked at.")
         screen.tell({"unit": unit.id, "contract": [vars(problem) for problem in problems]})
         raise Drift("")
 
@@ -417,9 +476,9 @@ def _known(kept: Path) -> Report | None:
         return None
 
 
-def _keep(kept: Path, report: Report) -> None:
+def _keep(kept: Path, report: str) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(report.to_json(), encoding="utf-8")
+    kept.write_text(report, encoding="utf-8")
 
 
 def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, ref_deps: str) -> None:
@@ -431,38 +490,40 @@ def _hand_in(screen: Screen, here: Places, unit: Unit, submission: Submission, r
     tests = [Upload(file.path, file.data) for file in submission.tests]
     with service.opened(logged_in) as client, screen.progress() as bars:
         standing = service.post(client, logged_in, unit, places.built(here, unit), tests, ref_deps)
-        screen.note(f"Handed in: {standing['id']}")
+        screen.note(f"Handed in: {standing.id}")
         task = bars.add_task("waiting")
 
-        def show(now: service.Answer) -> None:
-            progress = now["progress"]
-            if now["status"] == "queued" and now["position"] is not None:
-                bars.update(task, description=safe(f"waiting, place {now['position']}"))
-            elif progress["total"]:
-                phase = PHASES.get(progress["phase"], progress["phase"])
-                bars.update(task, description=safe(str(phase)), completed=progress["done"], total=progress["total"])
+        def show(now: service.Standing) -> None:
+            if now.status == "queued" and now.position is not None:
+                bars.update(task, description=f"waiting, place {now.position}")
+            elif (doing := now.progress) is not None and doing.total:
+                phase = PHASES.get(doing.phase, doing.phase)
+                bars.update(task, description=safe(phase), completed=doing.done, total=doing.total)
 
         standing = service.follow(client, standing, show)
-        if standing["status"] == "cancelled":
+        if standing.status == "cancelled":
             raise Refused("It was cancelled.")
-        report = service.linked(client, standing["links"]["report"])
-        told = service.ask(client, "GET", report).json()
+        report = service.linked(client, standing.links.report)
+        answer = service.ask(client, "GET", report)
+        verdict = service.read(answer, service.Graded).verdict
         text = service.ask(client, "GET", report, params={"format": "text"}).text
     screen.lines(text)
-    if standing["attempts_left"] is not None:
-        screen.say(f"Attempts left: {standing['attempts_left']}")
-    screen.tell(told)
-    _end(screen, told["verdict"])
+    if standing.attempts_left is not None:
+        screen.say(f"Attempts left: {standing.attempts_left}")
+    screen.tell(answer.json())
+    if verdict is Verdict.PASS:  # then what builds on it can go on here
+        _keep(_kept(here, unit, submission), answer.text)
+    _end(screen, verdict)
 
 
-def _end(screen: Screen, verdict: str) -> None:
+def _end(screen: Screen, verdict: Verdict) -> None:
     """Leave with the status of the verdict of a report that was printed."""
-    if verdict == Verdict.GRADER_ERROR.value:
+    if verdict is Verdict.GRADER_ERROR:
         screen.note("The failure is ours: no attempt was used. Try again later.")
         raise Ours("")
-    if verdict == Verdict.REJECTED.value:
+    if verdict is Verdict.REJECTED:
         raise Refused("")
-    if verdict != Verdict.PASS.value:
+    if verdict is not Verdict.PASS:
         raise Failed("")
 
 
@@ -470,14 +531,26 @@ def _standing(here: Places, unit: Unit) -> dict[str, Any]:
     started = [file for file in unit.files if here.file(file).is_file()]
     tests = len(list(here.tests(unit).rglob("test_*.py"))) if here.tests(unit).is_dir() else 0
     code = "started" if len(started) == len(unit.files) else "begun" if started else "not started"
-    code = "passed here" if _passed_here(here, unit.id) else code
+    code = "passed" if _passed_here(here, unit.id) else code
     return {"unit": unit.id, "title": unit.title, "code": code, "tests": tests}
+
+
+def _built_here(here: Places, unit: Unit, dep: Dep) -> bool:
+    """Whether a unit that this one builds on was built, or passed before."""
+    return all(places.has_work(here, file, unit) for file in dep.files) or _passed_here(here, dep.id)
 
 
 def _passed_here(here: Places, unit_id: str) -> bool:
     """Whether a grade that is kept here says so of any files of the unit."""
-    kept = sorted((here.root / ".ol").glob(f"{unit_id}-*.json"))
-    return any(json.loads(each.read_text(encoding="utf-8")).get("verdict") == "pass" for each in kept)
+    return any(_verdict(kept) == Verdict.PASS.value for kept in (here.root / ".ol").glob(f"{unit_id}-*.json"))
+
+
+def _verdict(kept: Path) -> object:
+    """Of a grade in any form, of an older `ol` too; None where there is none to be read."""
+    try:
+        return json.loads(kept.read_bytes()).get("verdict")
+    except (ValueError, AttributeError):
+        return None
 
 
 def run(words: Sequence[str]) -> int:

@@ -48,6 +48,8 @@ class Places:
     def unit(self, unit_id: str) -> Unit:
         """Raises Usage for a unit that cannot be worked on, saying why."""
         course = self.course()
+        every = [*course.units, *(each.id for each in course.listed), *(problem.unit for problem in course.problems)]
+        unit_id = next((known for known in every if known.casefold() == unit_id.casefold()), unit_id)
         if unit := course.units.get(unit_id):
             return unit
         if listed := course.listed_as(unit_id):
@@ -80,19 +82,20 @@ def built(places: Places, unit: Unit) -> dict[str, Upload]:
         places.check_inside(places.file(file))
         uploads[file.stem] = Upload(f"{file.stem}.py", places.file(file).read_bytes())
     for stem, file in unit.dep_stems.items():
-        if places.file(file).is_file() and not _only_begun(places.file(file), file, unit):
+        if has_work(places, file, unit):
             places.check_inside(places.file(file))
             uploads[stem] = Upload(f"{stem}.py", places.file(file).read_bytes())
     return uploads
 
 
-def _only_begun(path: Path, file: UnitFile, unit: Unit) -> bool:
-    """Whether a file of another unit is still as `ol start` laid it: under its title, which is the first line."""
-    contract = unit.contracts.get(file.module)
-    if contract is None:
-        return False
+def has_work(places: Places, file: UnitFile, unit: Unit) -> bool:
+    """Whether there is a file of another unit that is not still as `ol start` laid it, but for the title in its first
+    line."""
+    path, contract = places.file(file), unit.contracts.get(file.module)
+    if not path.is_file() or contract is None:
+        return path.is_file()
     laid = stubs.stub(contract.source, "").partition("\n")[2]
-    return path.read_text("utf-8", "replace").partition("\n")[2] == laid
+    return path.read_text("utf-8", "replace").partition("\n")[2] != laid
 
 
 def submission(places: Places, unit: Unit, *, with_tests: bool = True) -> Submission:

@@ -3,6 +3,9 @@
 import json
 import stat
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -80,6 +83,107 @@ def test_what_is_handed_in_is_followed_and_its_report_printed(served, monkeypatc
         assert json.loads(capsys.readouterr().out)["submission"]["student"] == "ada"
     finally:
         stop()
+
+
+def test_what_the_service_has_passed_is_passed_here_too(served, monkeypatch, capsys):
+    bench, url = served
+    log_in(bench, url, monkeypatch)
+    assert run(["status", "--json"]) == 0
+    [before] = json.loads(capsys.readouterr().out)["units"]
+    assert (before["code"], before.get("verdict")) == ("started", None)
+    stop = worker(bench)
+    try:
+        assert run(["submit", "Z1"]) == 0
+    finally:
+        stop()
+    capsys.readouterr()
+    assert run(["status", "--json"]) == 0
+    [after] = json.loads(capsys.readouterr().out)["units"]
+    assert (after["code"], after["verdict"], after["final_score"]) == ("passed", "pass", 1.0)
+    assert run(["status"]) == 0
+    assert "pass 100 %" in capsys.readouterr().out
+
+
+def test_a_token_that_is_no_students_has_a_standing_all_the_same(served, monkeypatch, capsys):
+    bench, url = served
+    monkeypatch.setenv("OL_SERVER", url)
+    monkeypatch.setenv("OL_TOKEN", bench.token("teacher"))
+    assert run(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["units"][0]["attempts_left"] is None
+
+
+STANDING = {
+    "id": "1",
+    "unit": "Z1",
+    "status": "queued",
+    "progress": None,
+    "links": {"self": "/v1/submissions/1", "report": "/v1/submissions/1/report"},
+}
+ENDED = {**STANDING, "status": "done"}
+
+
+@contextmanager
+def answering(answers: dict[str, object], **headers: str) -> Iterator[str]:
+    """The address of a service that answers each path, or all others, by what stands here."""
+
+    class Odd(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = answers.get(self.path, answers.get("", {}))
+            body = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+            self.send_response(302 if "Location" in headers else 200)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+ODD = {
+    "no JSON": "<h1>Welcome</h1>",
+    "no object": [],
+    "no links": {**STANDING, "links": {}},
+    "another host": {**ENDED, "links": {"self": "/", "report": "//elsewhere.example"}},
+    "no verdict": ENDED,
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("words", [["submit", "Z1"], ["status"]])
+def test_an_answer_that_is_not_understood_is_said_in_a_line(repository, monkeypatch, capsys, odd, words):
+    with answering({"": ODD[odd]}) as url:
+        monkeypatch.setenv("OL_SERVER", url)
+        monkeypatch.setenv("OL_TOKEN", "ag_x")
+        assert run(words) == 5
+    told = capsys.readouterr().err.strip().splitlines()
+    assert told and "Traceback" not in str(told)
+    assert len([line for line in told if not line.startswith("Handed in")]) == 1
+
+
+def test_an_address_that_leads_elsewhere_is_to_be_given_anew(repository, monkeypatch, capsys):
+    with answering({}, Location="https://elsewhere.example/") as url:
+        monkeypatch.setattr("sys.stdin", open_text("ag_x"))
+        assert run(["login", url]) == 2
+    assert "https://elsewhere.example/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["Wed, 21 Oct 2026 07:28:00 GMT", "nan", "-1", "", "1e999", "9" * 400])
+def test_however_long_the_service_asks_to_wait_the_pause_has_bounds(asked):
+    assert service.LEAST_PAUSE_SECONDS <= service.pause_seconds(asked) <= service.MOST_PAUSE_SECONDS
 
 
 def test_a_token_is_tried_then_kept_for_its_owner_alone(served, monkeypatch, capsys):
@@ -168,7 +272,9 @@ def test_who_is_logged_in_has_the_grade_of_the_service(served, monkeypatch, caps
         stop()
 
 
-@pytest.mark.parametrize("server", ["http://grader.example", "ftp://grader.example", "grader.example", "https://"])
+@pytest.mark.parametrize(
+    "server", ["http://grader.example", "ftp://grader.example", "grader.example", "https://", "https://[x"]
+)
 def test_no_token_is_asked_for_where_others_could_read_it(repository, capsys, server):
     assert run(["login", server]) == 2
     assert "https" in capsys.readouterr().err

@@ -59,6 +59,25 @@ def test_start_never_lays_over_work(repository: Path, capsys: pytest.CaptureFixt
     assert (repository / "python/tinyllm/demo/double.py").read_text() == REFERENCE
 
 
+def test_a_unit_is_known_however_its_letters_are_written(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_course(repository, dict(BASE_UNIT))
+    work(repository, BASE_UNIT["tinyllm/demo/double.py"])
+    for words in (["start", "z1"], ["tests", "z1", "--ref-deps=z0"], ["status", "z1"]):
+        assert run([*words, "--json"]) == PASS
+        assert "Z1" in said(capsys)
+    assert run(["start", "y1"]) == USAGE
+
+
+def test_what_is_to_be_built_first_is_said_at_the_start(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_course(repository, dict(BASE_UNIT))
+    assert run(["start", "Z1"]) == PASS
+    text = said(capsys)
+    assert "Z0" in text and "--ref-deps" in text
+    (repository / "python/tinyllm/demo/base.py").write_text(FILES["tinyllm/demo/base.py"])
+    assert run(["start", "Z1"]) == PASS
+    assert "--ref-deps" not in said(capsys)
+
+
 def test_course_tests_can_be_looked_at_before_there_is_code(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,7 +128,15 @@ def test_a_file_that_drifts_from_its_contract_is_said_first(
     work(repository, REFERENCE.replace("def halve", "def half"))
     for command in ("tests", "check"):
         assert run([command, "Z1"]) == DRIFT
-        assert "halve" in said(capsys)
+        told = capsys.readouterr()
+        assert "halve" in told.out and "Keep to the contract first" in told.err
+
+
+def test_a_file_that_does_not_parse_is_to_parse_first(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work(repository, "\ndef broken(:\n")
+    assert run(["tests", "Z1"]) == DRIFT
+    told = capsys.readouterr().err
+    assert "Make python/tinyllm/demo/double.py parse first, line 2" in told and "contract" not in told
 
 
 def test_what_cannot_be_taken_in_is_refused_as_the_service_would(repository: Path) -> None:
@@ -135,7 +162,7 @@ def test_a_grade_is_made_once_for_the_same_files_and_the_reference_is_shown_afte
     shown = said(capsys)
     assert "-    return 0.5 * x" in shown and "+    return x / 2" in shown
     assert run(["status", "--json"]) == PASS
-    assert json.loads(said(capsys))["units"][0]["code"] == "passed here"
+    assert json.loads(said(capsys))["units"][0]["code"] == "passed"
 
 
 def test_the_reference_stays_hidden_from_who_has_not_passed(
@@ -169,7 +196,10 @@ def test_a_unit_that_is_only_begun_is_not_built_and_one_that_was_passed_is(
     assert run(["tests", "Z1", "--ref-deps"]) == PASS
     (repository / "python/tinyllm/demo/base.py").unlink()
     (repository / ".ol").mkdir()
-    (repository / ".ol/Z0-0.json").write_text('{"verdict": "pass"}')
+    for number, kept in enumerate(("", "[]", '{"verdict": "fail"}')):
+        (repository / f".ol/Z0-{number}.json").write_text(kept)
+        assert run(["tests", "Z1"]) == BLOCKED
+    (repository / ".ol/Z0-9.json").write_text('{"verdict": "pass"}')
     assert run(["tests", "Z1"]) == PASS
 
 
@@ -230,6 +260,13 @@ def test_units_that_cannot_be_worked_on_say_why(repository: Path, capsys: pytest
         assert says in capsys.readouterr().err
 
 
+def test_help_says_first_what_it_is(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == PASS
+    _, first, *rest = (line.strip() for line in said(capsys).splitlines() if line.strip())
+    assert first.startswith("ol, the student's command")
+    assert "7 not started" in " ".join(rest)
+
+
 def test_words_it_does_not_know_are_a_mistake_of_usage(repository: Path) -> None:
     assert run(["tests"]) == USAGE
     assert run(["fly", "Z1"]) == USAGE
@@ -270,7 +307,23 @@ def test_questions_are_answered_and_marked(repository: Path, capsys: pytest.Capt
     assert "6" not in json.loads(said(capsys))["answers"][0]["message"]
     assert run([*words, "--answer", "shapes.out=(6,)"]) == PASS
     assert json.loads(said(capsys))["right"] == 1
-    assert run(["quiz", "Z1", "--answer", "other=1"]) == USAGE
+    for other in ("other=1", "shapes=2x3", "shapes.side=2x3", "why"):
+        capsys.readouterr()
+        assert run(["quiz", "Z1", "--answer", "shapes.in=2", "--answer", other]) == USAGE
+        assert "there are shapes.in, shapes.out, why" in capsys.readouterr().err
+
+
+def test_how_an_answer_is_written_is_said_with_the_question(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / "course/quiz").mkdir()
+    choices = 'choices = [{ id = "a", text = "It stays." }, { id = "b", text = "It grows." }]'
+    asked = f'[[questions]]\nid = "count"\ntext = "How many?"\nkind = "choice"\n{choices}\nanswer = "b"\n'
+    (repository / "course/quiz/Z1.toml").write_text(QUIZ + asked)
+    monkeypatch.setattr("sys.stdin", io.StringIO("2x3\n(6,)\nbecause\nb\n"))
+    assert run(["quiz", "Z1"]) == PASS
+    told = capsys.readouterr().err
+    assert "(2, 3) or 2x3" in told and "the id of one of these" in told
 
 
 def test_questions_that_nobody_is_there_to_answer_are_a_wrong_call(
