@@ -182,9 +182,8 @@ def _course(course_dir: Path) -> Course:
 
 
 def _unit(course: Course, unit_id: str) -> Unit:
-    for problem in course.problems:
-        if problem.unit == unit_id:
-            raise click.UsageError(f"{problem.file}:{problem.line}: {problem.reason}")
+    if problems := [f"{each.file}:{each.line}: {each.reason}" for each in course.problems if each.unit == unit_id]:
+        raise click.UsageError("\n".join(problems))
     if listed := course.listed_as(unit_id):
         raise click.UsageError(f"{listed.id}, {listed.title}: {listed.reason}")
     if unit_id not in course.units:

@@ -7,6 +7,8 @@ OracleError                  ours: a unit's oracle gave no cases, and nothing is
 └── OracleFailed             its process was lost, or raised
 """
 
+from collections.abc import Sequence
+
 
 class Rejected(Exception):
     """The upload cannot be taken in. `code` is stable, `message` says what to do; `path` is the offending file's name
@@ -20,10 +22,12 @@ class Rejected(Exception):
 
 
 class LoadError(Exception):
-    """A file of the course is wrong: `file` is relative to the course tree, `line` is 0 where none applies."""
+    """A file of the course is wrong: `file` is relative to the course tree, `line` is 0 where none applies. `also` are
+    others of the same unit that are wrong too."""
 
-    def __init__(self, file: str, line: int, reason: str) -> None:
+    def __init__(self, file: str, line: int, reason: str, also: "Sequence[LoadError]" = ()) -> None:
         super().__init__(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
+        self.also = tuple(also)
         self.file = file
         self.line = line
         self.reason = reason

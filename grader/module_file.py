@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from grader import wording
 from grader.course_file import settings_of
+from grader.submission import RESERVED_FIELDS
 from grader.unit import Listed
 from sandbox.runtimes import LIBRARIES, PLAIN
 
@@ -127,6 +128,11 @@ class ModuleFile(_Table):
         stems = [unit.rpartition("/")[2] for unit in self.units]
         if len(set(stems)) < len(stems):
             raise ValueError("two of the units have the same file name; each is a form field of its own")
+        for file in (*stems, *self.aliases):
+            if file.removesuffix(".py") in RESERVED_FIELDS:
+                raise ValueError(
+                    f"{file} cannot be handed in: the form has another field of that name; rename the file"
+                )
         for alias, path in self.aliases.items():
             if path not in self.units:
                 raise ValueError(f"aliases: {path} is none of the units")

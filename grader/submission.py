@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from grader.digest import digest_of
 from sandbox.records import File
 
+TEXT_FIELDS = ("student", "course", "callback", "receipt", "ref_deps")
+"""fields of the form with which a unit is handed in, beside a file field for each of its files"""
+RESERVED_FIELDS = (*TEXT_FIELDS, "tests", "csrf")  # no file of a unit can have one of these for its name
+
 
 @dataclass(frozen=True)
 class Upload:

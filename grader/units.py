@@ -42,6 +42,7 @@ SUITE = "suite"
 LIB = "lib"
 HELPERS = "_lib"
 MAX_FILE_BYTES = 64 * 2**20
+MOST_REFUSED = 20  # mutants of a unit that are said to be wrong, before the others are looked at
 MAX_MUTANT_BYTES = 256 * 2**20  # of what all patches of a tree change, as they leave it: each holds whole files
 
 
@@ -65,7 +66,7 @@ def load_course(root: Path) -> Course:
                 raise LoadError(file, 0, f"the id {unit.id} is taken by another module file")
             units[unit.id] = unit
         except LoadError as error:
-            problems.append(UnitProblem(path.stem, error.file, error.line, error.reason))
+            problems += (UnitProblem(path.stem, each.file, each.line, each.reason) for each in (error, *error.also))
         except (OSError, ValueError, RecursionError) as error:  # names and numbers of any length, code of any depth
             problems.append(UnitProblem(path.stem, file, 0, f"cannot be read: {type(error).__name__}"))
     units = {unit.id: replace(unit, deps=_all_deps(unit, units)) for unit in units.values()}
@@ -361,7 +362,19 @@ def _mutants(tree: _Tree, unit: str, files: Sequence[UnitFile]) -> tuple[Mutant,
     rows = manifest.read(file, tree.read(file), unit)
     references = {one.path: one.reference for one in files}
     ordered = _hints(tree, unit, rows)
-    return tuple(_mutant(tree, unit, row, references, ordered.get(row.mid, ())) for row in rows)
+    mutants: list[Mutant] = []
+    refused: list[LoadError] = []
+    for row in rows:
+        try:
+            mutants.append(_mutant(tree, unit, row, references, ordered.get(row.mid, ())))
+        except LoadError as error:
+            refused.append(error)
+        if len(refused) == MOST_REFUSED:
+            break
+    if refused:
+        first, *also = refused
+        raise LoadError(first.file, first.line, first.reason, also) from first
+    return tuple(mutants)
 
 
 def _hints(tree: _Tree, unit: str, rows: Sequence[manifest.Row]) -> Mapping[str, tuple[str, ...]]:

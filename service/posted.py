@@ -6,7 +6,7 @@ from grader.deps import ALL, ref_deps
 from grader.digest import digest_of
 from grader.errors import Rejected
 from grader.intake import take_in
-from grader.submission import Submission, Upload
+from grader.submission import TEXT_FIELDS, Submission, Upload
 from grader.unit import Unit
 from grader.wording import REF_DEPS_INVALID
 from service import wording
@@ -21,7 +21,6 @@ NAME_CHARS = 128
 CALLBACK_CHARS = 2000
 REF_DEPS_CHARS = 1000
 STORABLE = r"^[^\x00]*$"  # PostgreSQL refuses to compare a NUL
-TEXT_FIELDS = ("student", "course", "callback", "receipt", "ref_deps")
 DEFAULT_COURSE = "default"
 
 

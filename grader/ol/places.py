@@ -54,9 +54,9 @@ class Places:
             return unit
         if listed := course.listed_as(unit_id):
             raise Usage(f"{listed.id}, {listed.title}: {listed.reason}")
-        for problem in course.problems:
-            if problem.unit == unit_id:
-                raise Usage(f"{unit_id} cannot be loaded: {problem.file}:{problem.line}: {problem.reason}")
+        problems = [f"{each.file}:{each.line}: {each.reason}" for each in course.problems if each.unit == unit_id]
+        if problems:
+            raise Usage(f"{unit_id} cannot be loaded: " + "\n".join(problems))
         broken = {problem.unit for problem in course.problems} - set(course.units)
         more = f" Not loaded: {', '.join(sorted(broken))}." if broken else ""
         raise Usage(f"There is no unit {unit_id}. This course has: {', '.join(course.units) or 'none'}.{more}")

@@ -151,6 +151,21 @@ BROKEN: dict[str, tuple[dict[str, str | bytes | None], str, int, str]] = {
         _replaced(TOML, 'id = "Z1"', 'id = "Z1"\naliases = { "double.py" = "python/tinyllm/demo/double.py" }'),
         "modules/Z1.toml", 0, "double.py",
     ),
+    "a file named as a field of the form": (
+        {
+            TOML: FILES[TOML].replace("demo/double.py", "demo/course.py"),
+            "tinyllm/demo/course.py": FILES["tinyllm/demo/double.py"],
+        },
+        "modules/Z1.toml",
+        0,
+        "course.py cannot be handed in",
+    ),
+    "an alias named as a field of the form": (
+        _replaced(TOML, "[tests]", '[aliases]\n"tests.py" = "python/tinyllm/demo/double.py"\n[tests]'),
+        "modules/Z1.toml",
+        0,
+        "tests.py cannot be handed in",
+    ),
     "unknown required mutant": (_replaced(TOML, '["s01"]', '["s07"]'), "modules/Z1.toml", 23, "s07"),
     "missing manifest": ({MANIFEST: None}, "mutants/Z1/manifest.tsv", 0, "cannot be read"),
     "manifest without header": ({MANIFEST: ""}, "mutants/Z1/manifest.tsv", 1, "no header"),
@@ -221,6 +236,17 @@ def test_a_malformed_unit_is_refused_with_file_line_and_reason(name: str, tmp_pa
     (problem,) = course.problems
     assert (problem.unit, problem.file, problem.line) == ("Z1", file, line), problem
     assert reason in problem.reason, problem
+
+
+def test_every_mutant_that_is_wrong_is_told_up_to_a_number(tmp_path: Path) -> None:
+    rows = "".join(f"s{number}\tZ1\tsemantic\tscale\t12\tfalse\tA hint.\tsecret\tx\n" for number in range(10, 60))
+    bad: dict[str, str | bytes | None] = {f"course/mutants/Z1/s{number}.patch": "" for number in range(10, 60)}
+    two = {f"course/mutants/Z1/s{number}.patch": PATCH for number in range(12, 60)}
+    few = load_course(write_course(tmp_path / "few", {MANIFEST: FILES[MANIFEST] + rows, **bad, **two}))
+    assert [problem.file for problem in few.problems] == [f"mutants/Z1/s{number}.patch" for number in (10, 11)]
+    assert {problem.unit for problem in few.problems} == {"Z1"} and few.units == {}
+    many = load_course(write_course(tmp_path / "many", {MANIFEST: FILES[MANIFEST] + rows, **bad}))
+    assert len(many.problems) == units.MOST_REFUSED
 
 
 def test_one_bad_unit_does_not_stop_the_others(tmp_path: Path) -> None:
