@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from grader import mutation, tests_ast, verdicts, wording
+from grader.library import top
 from grader.mutation import Judgement
 from grader.plan import BROKEN, OWN, REFERENCE
 from grader.report import (
@@ -20,6 +21,7 @@ from grader.tests_ast import TestName
 from grader.unit import Erratum, Freedom, Unit
 from grader.verdicts import SuiteSeen, TestSeen
 from sandbox.records import EndingKind
+from sandbox.runtimes import LIBRARIES
 
 
 @dataclass(frozen=True)
@@ -180,4 +182,8 @@ def _advice(
         text += wording.may_deny(denied.says) if rejects_reference else wording.denies(denied.says)
     text += misprint
     told = own.cause is not None and own.message == own.cause.message and own.message in text
-    return text + (wording.said_on_own_code(own.message) if own.failing and own.message and not told else "")
+    if own.failing and own.message and not told:
+        text += wording.said_on_own_code(own.message)
+        if name == place.file and wording.lacks_module(own.message):
+            text += wording.found_there(top(unit.files[0].module), LIBRARIES[unit.runtime])
+    return text

@@ -568,6 +568,19 @@ def said_on_own_code(message: str) -> str:
     return f" On your own code it said: {message}"
 
 
+def found_there(package: str, libraries: Sequence[str]) -> str:
+    """What a test may import."""
+    there = ", ".join(("numpy", "pytest", *libraries))
+    return (
+        f" Where tests are graded there are the files that you sent, {package}, {there} and hypothesis: nothing else."
+    )
+
+
+def lacks_module(message: str) -> bool:
+    """Whether what Python said is that it found no module."""
+    return "No module named '" in message
+
+
 KILLS_NOTHING = (
     "It fails on none of the mutants. Check a value, a shape or a gradient that a faulty unit would get wrong, or see "
     "what it tests that no other test does."

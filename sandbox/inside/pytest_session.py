@@ -203,7 +203,18 @@ class Cache:
 
 def run_afresh(directory: str, root: str, recorder: Recorder) -> int:
     """The same without anything prepared; returns pytest's exit status."""
-    return int(pytest.main(arguments(directory, root), plugins=[recorder, Cache()]))
+    try:
+        config = _prepareconfig(arguments(directory, root), [recorder, Cache()])
+    except Exception as error:  # a conftest.py, or a plugin that it names, cannot be imported
+        recorder.not_begun(error)
+        return int(pytest.ExitCode.TESTS_FAILED)
+    try:
+        return int(config.hook.pytest_cmdline_main(config=config))
+    except pytest.UsageError:
+        traceback.print_exc()
+        return int(pytest.ExitCode.USAGE_ERROR)
+    finally:
+        config._ensure_unconfigure()
 
 
 def needs_fresh(conftests: Iterable[str]) -> bool:

@@ -110,17 +110,19 @@ class Recorder:
             error = call.excinfo.value
             if isinstance(error, collector.CollectError) and error.__cause__ is not None:
                 error = error.__cause__
-            path = clean_id(collector.nodeid, self._place)
-            if isinstance(error, ConftestImportFailure):  # pytest blames the folder for its conftest.py
-                path = self._place.relative(str(error.path)) or path
-                error = error.cause
-            self.emit(
-                "error",
-                path=path,
-                message=message_of(error, self._place),
-                where=where_of(error, error.__traceback__, self._place),
-            )
+            self._not_collected(clean_id(collector.nodeid, self._place), error)
         return report
+
+    def not_begun(self, error: Exception) -> None:
+        """Of a conftest.py without which pytest could not begin: of those it reads only that of the root so early."""
+        self._not_collected("conftest.py", error)
+
+    def _not_collected(self, path: str, error: BaseException) -> None:
+        if isinstance(error, ConftestImportFailure):  # pytest blames the folder for its conftest.py
+            path = self._place.relative(str(error.path)) or path
+            error = error.cause
+        message, where = message_of(error, self._place), where_of(error, error.__traceback__, self._place)
+        self.emit("error", path=path, message=message, where=where)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -63,6 +63,16 @@ def test_an_honest_suite_passes(unit: Unit, sandbox: ProcessSandbox) -> None:
     assert (report.verdict, report.score) == (Verdict.PASS, 1.0)
 
 
+@pytest.mark.parametrize("names_it", ["conftest", "test_more"])
+def test_a_plugin_that_is_not_there_is_said_to_be_none_of_what_is(
+    unit: Unit, sandbox: ProcessSandbox, names_it: str
+) -> None:
+    report = graded(unit, sandbox, test_honest=HONEST, **{names_it: 'pytest_plugins = ["pytest_randomly"]\n'})
+    assert "suite_not_loaded" in codes(report)
+    for part in (f"{names_it}.py cannot be loaded", "pytest_randomly", "tinyllm, numpy, pytest and hypothesis"):
+        assert part in report.next_step, report.next_step
+
+
 def test_a_conftest_that_hides_failures_is_found_by_the_forced_failure(unit: Unit, sandbox: ProcessSandbox) -> None:
     report = graded(unit, sandbox, test_honest=HONEST, conftest=HIDES_FAILURES)
     assert "no_failure_seen" in codes(report)

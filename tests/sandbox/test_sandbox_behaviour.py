@@ -187,6 +187,23 @@ def test_a_file_that_cannot_be_collected_does_not_stop_the_others(outcome_of: Ru
     assert errors["test_worse.py"].message.startswith("ModuleNotFoundError")
 
 
+@pytest.mark.parametrize(
+    ("conftest", "message", "where"),
+    [
+        ("pytest_plugins = ['no_such_plugin']", "UsageError: Error importing plugin", ""),
+        ("import no_such_module\npytest_plugins = []", "ModuleNotFoundError", "conftest.py:1"),
+        ("def pytest_addoption(parser): parser.addoption('-q')", "ValueError", "conftest.py:1"),
+    ],
+)
+def test_a_conftest_with_which_pytest_cannot_begin_is_a_file_that_cannot_be_collected(
+    outcome_of: RunOne, conftest: str, message: str, where: str
+) -> None:
+    result = outcome_of("def test_it(): pass", files={"conftest.py": conftest})
+    (error,) = result.record.errors
+    assert result.complete and not result.record.collected
+    assert (error.path, error.where) == ("conftest.py", where) and error.message.startswith(message)
+
+
 def test_no_tests_is_a_complete_run(outcome_of: RunOne) -> None:
     result = outcome_of("x = 1\n")
     assert result.complete and not result.record.collected
