@@ -20,6 +20,17 @@ from service.tables import courses, members, tokens, users
 
 PREFIX = "ag_"
 
+# Statements of every request are made once: making one costs more than running it.
+_BY_DIGEST = sa.select(tokens).where(tokens.c.digest == sa.bindparam("digest"))
+_BY_ID = sa.select(tokens).where(tokens.c.id == sa.bindparam("account"))
+_HELD = _BY_ID.with_for_update(read=True)
+_CLOSED_TO = sa.select(courses.c.id).where(
+    courses.c.listed_only,
+    ~sa.exists().where(
+        members.c.course == courses.c.id, members.c.user == users.c.id, users.c.student == sa.bindparam("student")
+    ),
+)
+
 
 class Role(StrEnum):
     STUDENT = "student"
@@ -149,13 +160,13 @@ def create(
 
 def authenticate(connection: sa.Connection, secret: str, now: float) -> Account | None:
     """The account of a token that is neither revoked nor expired."""
-    row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest_of(secret))).one_or_none()
+    row = connection.execute(_BY_DIGEST, {"digest": digest_of(secret)}).one_or_none()
     return of_person(connection, _account(row)) if row is not None and _is_valid(row, now) else None
 
 
 def find(connection: sa.Connection, account_id: str, now: float) -> Account | None:
     """The account with this id, if it is neither revoked nor expired."""
-    row = connection.execute(sa.select(tokens).where(tokens.c.id == account_id)).one_or_none()
+    row = connection.execute(_BY_ID, {"account": account_id}).one_or_none()
     return of_person(connection, _account(row)) if row is not None and _is_valid(row, now) else None
 
 
@@ -182,16 +193,12 @@ def of_person(connection: sa.Connection, account: Account) -> Account | None:
 
 def _closed_to(connection: sa.Connection, student: str | None) -> frozenset[str]:
     """The courses that are for those on their class list only, which this student is not."""
-    enrolled = sa.exists().where(
-        members.c.course == courses.c.id, members.c.user == users.c.id, users.c.student == student
-    )
-    return frozenset(connection.execute(sa.select(courses.c.id).where(courses.c.listed_only, ~enrolled)).scalars())
+    return frozenset(connection.execute(_CLOSED_TO, {"student": student}).scalars())
 
 
 def hold(connection: sa.Connection, account_id: str, now: float) -> bool:
     """Whether the account is still valid, and nobody revokes it before the transaction has ended."""
-    query = sa.select(tokens).where(tokens.c.id == account_id).with_for_update(read=True)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_HELD, {"account": account_id}).one_or_none()
     return row is not None and _is_valid(row, now)
 
 
@@ -202,7 +209,7 @@ def find_by_secret(connection: sa.Connection, secret: str) -> Account | None:
 
 def find_by_digest(connection: sa.Connection, digest: str) -> Account | None:
     """The account of the token with this digest, also when it is revoked or expired."""
-    row = connection.execute(sa.select(tokens).where(tokens.c.digest == digest)).one_or_none()
+    row = connection.execute(_BY_DIGEST, {"digest": digest}).one_or_none()
     return _account(row) if row is not None else None
 
 

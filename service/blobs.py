@@ -17,6 +17,9 @@ from service.tables import blobs, course_tree_files, files
 LOCK = 0x61675F62  # the advisory lock's number, "ag_b"
 
 
+_KNOWN = sa.select(blobs.c.digest).where(blobs.c.digest == sa.bindparam("digest"))
+
+
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -26,8 +29,7 @@ def add(connection: sa.Connection, contents: Sequence[bytes]) -> list[str]:
     _lock(connection, "pg_advisory_xact_lock_shared")
     digests = [digest_of(data) for data in contents]
     for digest, data in dict(zip(digests, contents, strict=True)).items():
-        known = sa.select(blobs.c.digest).where(blobs.c.digest == digest)
-        if connection.execute(known).first() is None:
+        if connection.execute(_KNOWN, {"digest": digest}).first() is None:
             values = {"digest": digest, "data": zlib.compress(data), "byte_count": len(data)}
             connection.execute(insert_or_ignore(connection, blobs, values))
     return digests

@@ -21,6 +21,11 @@ from service.submissions import Stored
 from service.tables import cache, results, submissions
 from service.tables import runs as runs_table
 
+_KEPT = (
+    sa.select(cache.c.key, cache.c.run, results.c.report, runs_table.c.finished_at)
+    .select_from(cache.join(runs_table, runs_table.c.id == cache.c.run).join(results, results.c.run == cache.c.run))
+    .where(cache.c.key.in_(sa.bindparam("keys", expanding=True)), runs_table.c.status == Status.DONE.value)
+)
 BY_THE_CLOCK = frozenset({"no_progress", "deadline"})  # causes that a busy machine can bring about
 
 
@@ -48,12 +53,7 @@ def of_workers(connection: sa.Connection, now: float) -> set[str]:
 def find(connection: sa.Connection, gradings: Iterable[str], unit: str, submission_digest: str) -> Hit | None:
     """What was graded under any of these conditions."""
     keys = [key_of(grading, unit, submission_digest) for grading in gradings if grading]
-    query = (
-        sa.select(cache.c.key, cache.c.run, results.c.report, runs_table.c.finished_at)
-        .select_from(cache.join(runs_table, runs_table.c.id == cache.c.run).join(results, results.c.run == cache.c.run))
-        .where(cache.c.key.in_(keys), runs_table.c.status == Status.DONE.value)
-    )
-    row = connection.execute(query).first() if keys else None
+    row = connection.execute(_KEPT, {"keys": keys}).first() if keys else None
     if row is None:
         return None
     return Hit(row.key, row.run, Report.model_validate_json(zlib.decompress(row.report)), row.finished_at)

@@ -103,7 +103,12 @@ def caller(request: Request, service: Served, credentials: Credentials) -> Accou
             raise csrf_missing()
         return found.account
     with reading(service.engine) as connection:
-        account = accounts.authenticate(connection, credentials.credentials, service.clock())
+        return holder(connection, credentials, service.clock())
+
+
+def holder(connection: sa.Connection, credentials: HTTPAuthorizationCredentials, now: float) -> Account:
+    """The account of a bearer token; raises Problem 401."""
+    account = accounts.authenticate(connection, credentials.credentials, now)
     if account is None:
         raise token_invalid()
     return account
@@ -271,7 +276,7 @@ async def request_id(request: Request) -> str:
 RequestId = Annotated[str, Depends(request_id)]
 
 
-def wanted_unit(unit: str, service: Served) -> Unit:
+def wanted_unit(unit: str, service: Service) -> Unit:
     """The unit named in the path; 404 if the course has none of that name."""
     found = service.course.units.get(unit)
     if found is None:
@@ -281,7 +286,11 @@ def wanted_unit(unit: str, service: Served) -> Unit:
     return found
 
 
-Wanted = Annotated[Unit, Depends(wanted_unit)]
+async def unit_of_path(unit: str, service: Served) -> Unit:
+    return wanted_unit(unit, service)
+
+
+Wanted = Annotated[Unit, Depends(unit_of_path)]
 
 
 @dataclass(frozen=True)
@@ -295,7 +304,12 @@ class Sight:
 def sight(submission_id: str, service: Served, account: Caller) -> Sight:
     """The submission named in the path; 404 if there is none, or it is not the caller's to see."""
     with reading(service.engine) as connection:
-        stored = submissions.find(connection, submission_id)
+        return seen(connection, submission_id, account)
+
+
+def seen(connection: sa.Connection, submission_id: str, account: Account) -> Sight:
+    """The same in a transaction."""
+    stored = submissions.find(connection, submission_id)
     within = account.within(stored.course) if stored is not None else None
     if stored is None or within is None or not (within.reads_all or _owns(within, stored)):
         raise Problem(404, "submission_unknown", wording.SUBMISSION_UNKNOWN)

@@ -184,22 +184,36 @@ def _later(code: str, message: str, seconds: float, found: Standing) -> Problem:
     )
 
 
-def _mine(course: str, unit: str, student: str) -> list[sa.ColumnElement[bool]]:
-    return [submissions.c.course == course, submissions.c.unit == unit, submissions.c.student == student]
+_MINE = (
+    submissions.c.course == sa.bindparam("course"),
+    submissions.c.unit == sa.bindparam("unit"),
+    submissions.c.student == sa.bindparam("student"),
+)
+_USED = (
+    sa.select(sa.func.count(), sa.func.max(submissions.c.received_at))
+    .select_from(submissions.join(runs, runs.c.id == submissions.c.run))
+    .where(*_MINE, submissions.c.counted, runs.c.status.not_in([Status.CANCELLED.value, Status.ERROR.value]))
+)
+_SINCE = (
+    sa.select(submissions.c.received_at)
+    .join(tokens, tokens.c.id == submissions.c.token)
+    .where(
+        *_MINE,
+        submissions.c.received_at > sa.bindparam("since"),
+        # A person submits for themselves as a student, and for others as a teacher.
+        sa.or_(
+            tokens.c.role.in_([Role.STUDENT.value, Role.LMS.value]),
+            sa.and_(tokens.c.role == Role.PERSON.value, tokens.c.student == submissions.c.student),
+        ),
+    )
+    .order_by(submissions.c.received_at.desc())
+    .limit(sa.bindparam("most"))
+)
 
 
 def _used(connection: sa.Connection, course: str, unit: str, student: str) -> tuple[int, float]:
     """How many attempts the student has used, and when the last of them was received."""
-    query = (
-        sa.select(sa.func.count(), sa.func.max(submissions.c.received_at))
-        .select_from(submissions.join(runs, runs.c.id == submissions.c.run))
-        .where(
-            *_mine(course, unit, student),
-            submissions.c.counted,
-            runs.c.status.not_in([Status.CANCELLED.value, Status.ERROR.value]),
-        )
-    )
-    count, last_at = connection.execute(query).one()
+    count, last_at = connection.execute(_USED, {"course": course, "unit": unit, "student": student}).one()
     return count, last_at if last_at is not None else -math.inf
 
 
@@ -208,19 +222,5 @@ def _within_an_hour(
 ) -> list[float]:
     """When the newest submissions of the last hour were received that were not a teacher's, up to `most` of them, the
     newest first."""
-    query = (
-        sa.select(submissions.c.received_at)
-        .join(tokens, tokens.c.id == submissions.c.token)
-        .where(
-            *_mine(course, unit, student),
-            submissions.c.received_at > now - SECONDS_PER_HOUR,
-            # A person submits for themselves as a student, and for others as a teacher.
-            sa.or_(
-                tokens.c.role.in_([Role.STUDENT.value, Role.LMS.value]),
-                sa.and_(tokens.c.role == Role.PERSON.value, tokens.c.student == submissions.c.student),
-            ),
-        )
-        .order_by(submissions.c.received_at.desc())
-        .limit(most)
-    )
-    return list(connection.execute(query).scalars())
+    mine = {"course": course, "unit": unit, "student": student, "since": now - SECONDS_PER_HOUR, "most": most}
+    return list(connection.execute(_SINCE, mine).scalars())

@@ -109,12 +109,24 @@ class Extension:
     created_at: float
 
 
+# Asked with every submission and every status, so made once.
+_BY_ID = sa.select(tables.courses).where(tables.courses.c.id == sa.bindparam("course"))
+_ASSIGNMENT = sa.select(tables.assignments).where(
+    tables.assignments.c.course == sa.bindparam("course"), tables.assignments.c.unit == sa.bindparam("unit")
+)
+_EXTENSION = sa.select(tables.extensions).where(
+    tables.extensions.c.course == sa.bindparam("course"),
+    tables.extensions.c.unit == sa.bindparam("unit"),
+    tables.extensions.c.student == sa.bindparam("student"),
+)
+
+
 def all_offerings(connection: sa.Connection) -> list[Offering]:
     return [_offering(row) for row in connection.execute(sa.select(tables.courses).order_by(tables.courses.c.id))]
 
 
 def find(connection: sa.Connection, course: str) -> Offering | None:
-    row = connection.execute(sa.select(tables.courses).where(tables.courses.c.id == course)).one_or_none()
+    row = connection.execute(_BY_ID, {"course": course}).one_or_none()
     return _offering(row) if row is not None else None
 
 
@@ -141,9 +153,7 @@ def put(connection: sa.Connection, offering: Offering, by: By) -> None:
 
 def assignment(connection: sa.Connection, course: str, unit: str) -> Assignment | None:
     """What the course asks of the unit, None where no teacher has said so."""
-    row = connection.execute(
-        sa.select(tables.assignments).where(tables.assignments.c.course == course, tables.assignments.c.unit == unit)
-    ).one_or_none()
+    row = connection.execute(_ASSIGNMENT, {"course": course, "unit": unit}).one_or_none()
     return _assignment(row) if row is not None else None
 
 
@@ -180,14 +190,14 @@ def put_assignment(connection: sa.Connection, course: str, unit: str, wanted: As
 
 
 def extension(connection: sa.Connection, course: str, unit: str, student: str) -> Extension | None:
-    query = _extensions(course, unit).where(tables.extensions.c.student == student)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_EXTENSION, {"course": course, "unit": unit, "student": student}).one_or_none()
     return _extension(row) if row is not None else None
 
 
 def extensions(connection: sa.Connection, course: str, unit: str) -> list[Extension]:
     """Every extension for the unit, by student."""
-    query = _extensions(course, unit).order_by(tables.extensions.c.student)
+    query = sa.select(tables.extensions).where(tables.extensions.c.course == course, tables.extensions.c.unit == unit)
+    query = query.order_by(tables.extensions.c.student)
     return [_extension(row) for row in connection.execute(query)]
 
 
@@ -279,11 +289,6 @@ def _note(
 
 def _moment(value: object) -> datetime | None:
     return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else None
-
-
-def _extensions(course: str, unit: str) -> sa.Select[tuple[object, ...]]:
-    table = tables.extensions
-    return sa.select(table).where(table.c.course == course, table.c.unit == unit)
 
 
 def _offering(row: sa.Row[tuple[object, ...]]) -> Offering:

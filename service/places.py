@@ -80,8 +80,7 @@ class Paces:
         self._known: tuple[object, Pace | None] = (None, None)
 
     def of(self, connection: sa.Connection) -> Pace | None:
-        query = sa.select(runs.c.finished_at, runs.c.id).where(runs.c.finished_at.is_not(None))
-        last = connection.execute(query.order_by(runs.c.finished_at.desc()).limit(1)).first()
+        last = connection.execute(_LAST).first()
         asked, pace = self._known
         if last is None or last != asked:
             pace = measured(_recent(connection))
@@ -173,16 +172,44 @@ def _gap(recent: Sequence[Finished]) -> float:
 # -- from the database -----------------------------------------------------------------------------------------------
 
 
+_KEY = sa.tuple_(runs.c.priority, runs.c.queued_at, runs.c.id)
+_MINE = sa.tuple_(
+    sa.bindparam("priority", type_=runs.c.priority.type),
+    sa.bindparam("queued_at", type_=runs.c.queued_at.type),
+    sa.bindparam("run", type_=runs.c.id.type),
+)
+_AHEAD = (
+    sa.select(runs.c.unit, sa.func.count())
+    .where(runs.c.status == Status.QUEUED.value, _KEY < _MINE)
+    .group_by(runs.c.unit)
+)
+_LAST = (
+    sa.select(runs.c.finished_at, runs.c.id)
+    .where(runs.c.finished_at.is_not(None))
+    .order_by(runs.c.finished_at.desc())
+    .limit(1)
+)
+_RECENT = (
+    sa.select(
+        runs.c.status,
+        runs.c.cached_from,
+        runs.c.unit,
+        runs.c.worker,
+        runs.c.queued_at,
+        runs.c.started_at,
+        runs.c.finished_at,
+    )
+    .where(runs.c.finished_at.is_not(None))
+    .order_by(runs.c.finished_at.desc())
+    .limit(2 * RECENT_RUNS)
+)
+_RUNNING = sa.select(runs.c.unit, runs.c.started_at, runs.c.worker).where(runs.c.status == Status.RUNNING.value)
+
+
 def _ahead(connection: sa.Connection, run: RunState) -> Counter[str]:
     """How many runs of each unit go before, in the order in which the job engine takes them."""
-    key = sa.tuple_(runs.c.priority, runs.c.queued_at, runs.c.id)
-    mine = sa.tuple_(sa.literal(run.priority), sa.literal(run.queued_at), sa.literal(run.id))
-    query = (
-        sa.select(runs.c.unit, sa.func.count())
-        .where(runs.c.status == Status.QUEUED.value, key < mine)
-        .group_by(runs.c.unit)
-    )
-    return Counter({unit: count for unit, count in connection.execute(query)})
+    mine = {"priority": run.priority, "queued_at": run.queued_at, "run": run.id}
+    return Counter({unit: count for unit, count in connection.execute(_AHEAD, mine)})
 
 
 def _recent(connection: sa.Connection) -> list[Finished]:
@@ -190,23 +217,9 @@ def _recent(connection: sa.Connection) -> list[Finished]:
 
     Which they are is seen here, not in the query: SQLite would otherwise find all that ever ended so, and sort them.
     """
-    query = (
-        sa.select(
-            runs.c.status,
-            runs.c.cached_from,
-            runs.c.unit,
-            runs.c.worker,
-            runs.c.queued_at,
-            runs.c.started_at,
-            runs.c.finished_at,
-        )
-        .where(runs.c.finished_at.is_not(None))
-        .order_by(runs.c.finished_at.desc())
-        .limit(2 * RECENT_RUNS)
-    )
     found = [
         Finished(row.unit, row.worker, row.queued_at, row.started_at, row.finished_at)
-        for row in connection.execute(query)
+        for row in connection.execute(_RECENT)
         if row.status == Status.DONE.value and row.cached_from is None and row.started_at is not None
     ]
     return found[:RECENT_RUNS]
@@ -216,9 +229,8 @@ def _under_way(
     connection: sa.Connection, slots: Mapping[str, int], now: float
 ) -> tuple[list[tuple[str, float]], Counter[str]]:
     """Unit and age of what the ready workers are at; and, by unit, what others began, which will begin anew."""
-    query = sa.select(runs.c.unit, runs.c.started_at, runs.c.worker).where(runs.c.status == Status.RUNNING.value)
     busy, silent = [], Counter[str]()
-    for row in connection.execute(query):
+    for row in connection.execute(_RUNNING):
         if row.worker in slots:
             busy.append((row.unit, now - row.started_at))
         else:

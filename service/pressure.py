@@ -35,6 +35,9 @@ PLACES_PER_TOKEN_SHARE = 4  # one token holds at most a quarter of the places fo
 STORING = 3  # submissions that one process stores at a time: more would be no faster, and hold up every other answer
 
 
+_QUEUED = sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.QUEUED.value)
+
+
 @dataclass(frozen=True)
 class Closed:
     """Why nothing is taken in: a problem's code, the reason in words, and when to ask again."""
@@ -66,9 +69,7 @@ class Pressure:
 
     def state(self, settings: Settings, connection: sa.Connection) -> tuple[Closed, ...]:
         """Everything that keeps intake closed now; empty: it is open."""
-        queued = connection.execute(
-            sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.QUEUED.value)
-        ).scalar_one()
+        queued = connection.execute(_QUEUED).scalar_one()
         return self.judge(settings, self.free_bytes(settings.data), queued)
 
     def judge(self, settings: Settings, free: int, queued: int) -> tuple[Closed, ...]:

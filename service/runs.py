@@ -80,11 +80,14 @@ def _still(claimed: RunState) -> sa.ColumnElement[bool]:
     )
 
 
+_BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run"))
+_ALIVE = sa.select(workers).where(workers.c.beat_at > sa.bindparam("since"))
+_ADD = runs.insert()
 UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
 
 
 def find(connection: sa.Connection, run_id: str) -> RunState | None:
-    row = connection.execute(sa.select(runs).where(runs.c.id == run_id)).one_or_none()
+    row = connection.execute(_BY_ID, {"run": run_id}).one_or_none()
     return _state(row) if row is not None else None
 
 
@@ -107,23 +110,22 @@ def add(
     reason: str = "",
 ) -> None:
     """Store a run that waits; the caller has it delivered in the same transaction."""
-    connection.execute(
-        runs.insert().values(
-            id=run_id,
-            submission=submission,
-            unit=unit,
-            status=Status.QUEUED.value,
-            priority=priority,
-            queued_at=now,
-            attempts=0,
-            phase="",
-            done=0,
-            total=0,
-            kind=kind,
-            requested_by=requested_by,
-            reason=reason,
-        )
-    )
+    row = {
+        "id": run_id,
+        "submission": submission,
+        "unit": unit,
+        "status": Status.QUEUED.value,
+        "priority": priority,
+        "queued_at": now,
+        "attempts": 0,
+        "phase": "",
+        "done": 0,
+        "total": 0,
+        "kind": kind,
+        "requested_by": requested_by,
+        "reason": reason,
+    }
+    connection.execute(_ADD, row)
 
 
 def claim(connection: sa.Connection, run_id: str, worker: str, now: float) -> RunState | None:
@@ -341,10 +343,9 @@ def leave(connection: sa.Connection, worker_id: str) -> None:
 
 def alive(connection: sa.Connection, now: float) -> list[Worker]:
     """The workers that wrote within ALIVE_SECONDS."""
-    query = sa.select(workers).where(workers.c.beat_at > now - ALIVE_SECONDS)
     return [
         Worker(row.id, row.slots, row.ready, tuple(json.loads(row.missing)), row.grading)
-        for row in connection.execute(query)
+        for row in connection.execute(_ALIVE, {"since": now - ALIVE_SECONDS})
     ]
 
 

@@ -21,6 +21,23 @@ from service.tables import files, results, runs, submissions
 
 PRIORITY_CLASS = 1000  # of a student's own submission; an unset priority would be 0 and jump the queue
 
+_BY_ID = sa.select(submissions).where(submissions.c.id == sa.bindparam("submission"))
+_UNFINISHED = (
+    sa.select(sa.func.count())
+    .select_from(runs.join(submissions, submissions.c.id == runs.c.submission))
+    .where(
+        runs.c.kind == FIRST,
+        # An expression, so that SQLite begins with the student's rows and not with everything that waits.
+        sa.func.coalesce(runs.c.status, "").in_([Status.QUEUED.value, Status.RUNNING.value]),
+    )
+)
+_UNFINISHED_OF = {
+    "student": _UNFINISHED.where(submissions.c.student == sa.bindparam("owner")),
+    "token": _UNFINISHED.where(submissions.c.token == sa.bindparam("owner")),
+}
+_ADD = submissions.insert()
+_ADD_FILE = files.insert()
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -71,21 +88,20 @@ def add(
         run=new_id(),
     )
     priority = PRIORITY_CLASS + min(_unfinished(connection, student, token), 999)
-    connection.execute(
-        submissions.insert().values(
-            id=stored.id,
-            unit=stored.unit,
-            course=course,
-            student=student,
-            token=token,
-            received_at=stored.received_at,
-            stored_at=now,
-            digest=stored.digest,
-            counted=counted,
-            notes=json.dumps([asdict(note) for note in stored.notes]),
-            run=stored.run,
-        )
-    )
+    row = {
+        "id": stored.id,
+        "unit": stored.unit,
+        "course": course,
+        "student": student,
+        "token": token,
+        "received_at": stored.received_at,
+        "stored_at": now,
+        "digest": stored.digest,
+        "counted": counted,
+        "notes": json.dumps([asdict(note) for note in stored.notes]),
+        "run": stored.run,
+    }
+    connection.execute(_ADD, row)
     _add_files(connection, stored.id, submission)
     add_run(connection, stored.run, stored.id, stored.unit, priority, now)
     if queue is not None:
@@ -117,8 +133,7 @@ def note(
 def find(connection: sa.Connection, submission_id: str) -> Stored | None:
     if "\0" in submission_id:  # PostgreSQL refuses to compare it
         return None
-    query = sa.select(submissions).where(submissions.c.id == submission_id)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_BY_ID, {"submission": submission_id}).one_or_none()
     return _stored(row) if row is not None else None
 
 
@@ -161,15 +176,8 @@ def load(connection: sa.Connection, stored: Stored) -> Submission:
 
 def _unfinished(connection: sa.Connection, student: str | None, token: str) -> int:
     """How many submissions of the student are being graded or wait; what teachers regrade holds no student back."""
-    owner = submissions.c.student == student if student is not None else submissions.c.token == token
-    # An expression, so that SQLite begins with the student's rows and not with everything that waits.
-    status = sa.func.coalesce(runs.c.status, "")
-    query = (
-        sa.select(sa.func.count())
-        .select_from(runs.join(submissions, submissions.c.id == runs.c.submission))
-        .where(owner, runs.c.kind == FIRST, status.in_([Status.QUEUED.value, Status.RUNNING.value]))
-    )
-    return connection.execute(query).scalar_one()
+    kind, owner = ("student", student) if student is not None else ("token", token)
+    return connection.execute(_UNFINISHED_OF[kind], {"owner": owner}).scalar_one()
 
 
 def _add_files(connection: sa.Connection, submission_id: str, submission: Submission) -> None:
@@ -177,7 +185,7 @@ def _add_files(connection: sa.Connection, submission_id: str, submission: Submis
     parts += [("test", file.path, file.data) for file in submission.tests]
     digests = blobs.add(connection, [data for _, _, data in parts])
     connection.execute(
-        files.insert(),
+        _ADD_FILE,
         [
             {"submission": submission_id, "kind": kind, "path": path, "digest": digest}
             for (kind, path, _), digest in zip(parts, digests, strict=True)

@@ -7,6 +7,7 @@ sent. So whatever changes until then is told once. (docs/decisions/0200)
 import hashlib
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from functools import cache
 
 import sqlalchemy as sa
 
@@ -88,12 +89,15 @@ def grade_changed(
     connection: sa.Connection, course: str, unit: str, student: str, *, now: float, submission: str | None = None
 ) -> None:
     """The student's grade may have changed: by this submission, '' for one that only waits, or by something else."""
-    _tell_again(connection, [deliveries.c.student == student], course, unit, submission, now)
+    told = _told_again(of_student=True, by_submission=submission is not None)
+    of = {"of_course": course, "of_unit": unit, "of_student": student, "at": now}
+    connection.execute(told, of if submission is None else {**of, "by_submission": submission})
 
 
 def unit_changed(connection: sa.Connection, course: str, unit: str, *, now: float) -> None:
     """Any grade of the unit may have changed, as by its due time."""
-    _tell_again(connection, [], course, unit, None, now)
+    told = _told_again(of_student=False, by_submission=False)
+    connection.execute(told, {"of_course": course, "of_unit": unit, "at": now})
 
 
 def run_ended(connection: sa.Connection, run: sa.ColumnElement[bool], now: float) -> None:
@@ -105,18 +109,14 @@ def run_ended(connection: sa.Connection, run: sa.ColumnElement[bool], now: float
         grade_changed(connection, row.course, row.unit, row.student, now=now, submission=row.id)
 
 
-def _tell_again(
-    connection: sa.Connection,
-    whose: list[sa.ColumnElement[bool]],
-    course: str,
-    unit: str,
-    submission: str | None,
-    now: float,
-) -> None:
-    here = [deliveries.c.course == course, deliveries.c.unit == unit, *whose]
-    called = deliveries.c.submission == submission if submission is not None else _last_told()
+@cache
+def _told_again(*, of_student: bool, by_submission: bool) -> sa.Update:
+    here = [deliveries.c.course == sa.bindparam("of_course"), deliveries.c.unit == sa.bindparam("of_unit")]
+    if of_student:
+        here.append(deliveries.c.student == sa.bindparam("of_student"))
+    called = deliveries.c.submission == sa.bindparam("by_submission") if by_submission else _last_told()
     concerned = sa.or_(deliveries.c.channel == Channel.AGS.value, called)
-    connection.execute(deliveries.update().where(*here, concerned).values(**_again(now)))
+    return deliveries.update().where(*here, concerned).values(**_again(sa.bindparam("at", type_=sa.Double)))
 
 
 def _last_told() -> sa.ColumnElement[bool]:
@@ -129,7 +129,7 @@ def _last_told() -> sa.ColumnElement[bool]:
     return sa.and_(deliveries.c.revision > 0, ~newer)
 
 
-def _again(now: float) -> dict[str, object]:
+def _again(now: float | sa.BindParameter[float]) -> dict[str, object]:
     return {
         "revision": deliveries.c.revision + 1,
         "state": State.WAITING.value,
