@@ -19,6 +19,7 @@ from service.tables import runs
 
 RECENT_RUNS = 100
 HALF_LIFE_RUNS = 25  # the run that ended so many runs ago weighs half as much as the last one
+PACE_SECONDS = 10.0  # for which a pace is good enough: working it out costs more than all else about a place
 ENOUGH_RUNS = 3  # of a unit, or those of all units are asked
 LEVEL_ROUNDS = 8  # after so many runs each, slots differ by less than a run
 
@@ -74,17 +75,20 @@ class Place:
 
 
 class Paces:
-    """The pace as of the run that ended last; it is worked out anew when another has ended. Any thread may ask."""
+    """The pace as of the run that ended last, or of the one that had when it was worked out less than PACE_SECONDS ago,
+    unless few were known. Any thread may ask."""
 
     def __init__(self) -> None:
-        self._known: tuple[object, Pace | None] = (None, None)
+        self._known: tuple[object, Pace | None, float] = (None, None, 0.0)
 
-    def of(self, connection: sa.Connection) -> Pace | None:
+    def of(self, connection: sa.Connection, now: float) -> Pace | None:
+        asked, pace, at = self._known
+        if pace is not None and len(pace.any.all) >= RECENT_RUNS and 0 <= now - at < PACE_SECONDS:
+            return pace
         last = connection.execute(_LAST).first()
-        asked, pace = self._known
         if last is None or last != asked:
             pace = measured(_recent(connection))
-            self._known = (last, pace)
+        self._known = (last, pace, now)
         return pace
 
 
@@ -94,7 +98,7 @@ def of(connection: sa.Connection, run: RunState, unit: str, now: float, paces: P
         return Place(None, None)
     ahead = _ahead(connection, run) if run.status is Status.QUEUED else None
     position = ahead.total() + 1 if ahead is not None else None
-    pace = paces.of(connection)
+    pace = paces.of(connection, now)
     if pace is None:
         return Place(position, None)
     if ahead is None:

@@ -125,7 +125,7 @@ def queue(connection: sa.Connection, unit: str, paces: Paces, now: float) -> Que
     waiting = health.waiting(connection, now)
     running = sa.select(sa.func.count()).where(runs.c.status == Status.RUNNING.value)
     workers = health.alive(connection, now)
-    pace = paces.of(connection)
+    pace = paces.of(connection, now)
     return QueueHealth(
         waiting=waiting.count,
         running=connection.execute(running).scalar_one(),

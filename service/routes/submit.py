@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
@@ -9,14 +11,17 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from grader.unit import Unit
 from service import answers, links, runs
-from service.accept import Posting, accept
+from service.accept import Accepted, Posting, accept
 from service.database import AWAY, reading
-from service.dependencies import Sending, Served, Service, Wanted
+from service.dependencies import Sender, Sending, Served, Service, Wanted
 from service.posted import NAME_CHARS
 from service.problems import documented
 from service.routes.submissions import REPORT, RETRY_SECONDS, AnyReport, WantedForm, report_answer, status_answer
-from service.upload import read_form
+from service.routes.submissions import Form as ReportForm
+from service.submissions import Stored
+from service.upload import Form, read_form
 
 router = APIRouter()
 
@@ -85,29 +90,51 @@ async def submit(
 ) -> Response:
     settings = service.settings
     posting = Posting(idempotency_key, submission_receipt, str(request.base_url))
+    seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)
     async with service.pressure.place(settings, sender.holder):
         form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
         storing = service.pressure.storing
-        accepted = await to_thread.run_sync(accept, service, sender, unit, form, posting, limiter=storing)
-        del form  # while the report is waited for, its bytes need not be in memory
-    stored, account = accepted.stored, accepted.account
-    seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)
-    headers = {"Location": links.to(f"/v1/submissions/{stored.id}")}
+        work = partial(_stored, service, sender, unit, form, posting, at_once=not seconds)
+        accepted, answer = await to_thread.run_sync(work, limiter=storing)
+        del form, work  # while the report is waited for, its bytes need not be in memory
+    headers = {"Location": links.to(f"/v1/submissions/{accepted.stored.id}")}
     if prefer and seconds:
         headers["Preference-Applied"] = f"wait={seconds:g}"
     if accepted.replayed:
         headers["Idempotency-Replayed"] = "true"
-    try:
-        if await _ended(request, service, stored.run, seconds):
-            answer = await run_in_threadpool(report_answer, service, account, stored, form_wanted)
-        else:
-            answer = await run_in_threadpool(status_answer, service, stored)
-            answer.status_code = 202
-    except AWAY:  # it is stored, and that must be said
-        known = answers.taken_in(stored).model_dump(mode="json")
-        answer = JSONResponse(known, 202, headers={"Retry-After": str(RETRY_SECONDS)})
+    if answer is None:
+        answer = await _waited_for(request, service, accepted, seconds, form_wanted)
     answer.headers.update(headers)
     return answer
+
+
+def _stored(
+    service: Service, sender: Sender, unit: Unit, form: Form, posting: Posting, *, at_once: bool
+) -> tuple[Accepted, Response | None]:
+    """Store it, and say `at_once` in the same thread where it stands: each other thread would hold up other answers."""
+    accepted = accept(service, sender, unit, form, posting)
+    return accepted, _standing(service, accepted.stored) if at_once else None
+
+
+def _standing(service: Service, stored: Stored) -> Response:
+    try:
+        answer = status_answer(service, stored)
+    except AWAY:  # it is stored, and that must be said
+        answer = JSONResponse(answers.taken_in(stored).model_dump(mode="json"))
+        answer.headers["Retry-After"] = str(RETRY_SECONDS)
+    answer.status_code = 202
+    return answer
+
+
+async def _waited_for(
+    request: Request, service: Service, accepted: Accepted, seconds: float, form_wanted: ReportForm
+) -> Response:
+    """The report, or where it stands when the wait is over."""
+    stored = accepted.stored
+    with suppress(*AWAY):
+        if await _ended(request, service, stored.run, seconds):
+            return await run_in_threadpool(report_answer, service, accepted.account, stored, form_wanted)
+    return await run_in_threadpool(_standing, service, stored)
 
 
 def _wait_seconds(wait: float | None, prefer: str | None) -> float:

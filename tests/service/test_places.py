@@ -257,7 +257,7 @@ def test_the_pace_is_worked_out_anew_when_another_run_has_ended(bench):
 
     def pace():
         with reading(bench.engine) as connection:
-            return paces.of(connection)
+            return paces.of(connection, bench.clock())
 
     assert pace() is None
     graded(bench, 10)
@@ -267,6 +267,25 @@ def test_the_pace_is_worked_out_anew_when_another_run_has_ended(bench):
     graded(bench, 30)
     graded(bench, 30)
     assert pace().any.typical == 30
+
+
+def test_a_pace_of_many_runs_is_good_for_a_while(bench, monkeypatch):
+    monkeypatch.setattr(places, "RECENT_RUNS", 2)
+    paces = places.Paces()
+
+    def typical():
+        with reading(bench.engine) as connection:
+            return paces.of(connection, bench.clock()).any.typical
+
+    graded(bench, 10)
+    graded(bench, 10)
+    assert typical() == 10
+    known_at = bench.clock.now
+    graded(bench, 1)
+    graded(bench, 1)
+    assert typical() == 10
+    bench.clock.now = known_at + places.PACE_SECONDS
+    assert typical() == 1
 
 
 @pytest.mark.both_databases
