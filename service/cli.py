@@ -115,7 +115,8 @@ def web_command(
         settings = from_environment(data=data, course=course, public_url=public_url)
         logs.settle(settings.log, settings.logged_from, "web")
         prepare(settings)
-        run_web(settings, _in_use(settings).course, host, port, until_stdin_closes=until_stdin_closes)
+        found = _in_use(settings)
+        run_web(settings, found.course, host, port, until_stdin_closes=until_stdin_closes, course_load=found.load)
 
 
 @main.command("worker")

@@ -48,6 +48,7 @@ class Service:
     stats: Stats = field(default_factory=Stats)  # of this process
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
+    course_load: int = 0  # the number of the choice of files that the course was read from
 
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}

@@ -11,6 +11,7 @@ from grader.unit import Course
 from service import database, secrets
 from service.app import create_app
 from service.connection import HEAD_BYTES, KEEP_ALIVE_SECONDS, PatientConnection
+from service.course_files.heeding import heeding
 from service.dbos_queue import DbosQueue
 from service.dependencies import Service
 from service.processes import when_stdin_closes
@@ -62,18 +63,21 @@ def _open_files() -> int:
     return max(now, wanted)
 
 
-def run_web(settings: Settings, course: Course, host: str, port: int, *, until_stdin_closes: bool = False) -> None:
+def run_web(
+    settings: Settings, course: Course, host: str, port: int, *, until_stdin_closes: bool = False, course_load: int = 0
+) -> None:
     """Answer HTTP until SIGTERM or SIGINT. The database is up to date."""
     engine = database.open_engine(settings.url)
     queue = DbosQueue(engine)
     with database.writing(engine) as connection:  # now, so that receipts can be signed while the database is away
         signer = Signer(secrets.key(connection, KEY_NAME, time.time()))
-    service = Service(settings, engine, queue, course, receipts=signer)
-    server = Server(config(create_app(service), settings, host, port))
+    app = create_app(Service(settings, engine, queue, course, receipts=signer, course_load=course_load))
+    server = Server(config(app, settings, host, port))
     if until_stdin_closes:
         when_stdin_closes(server.stop)
     try:
-        server.run()
+        with heeding(app):
+            server.run()
     finally:
         queue.close()
         engine.dispose()

@@ -94,6 +94,17 @@ def publish(request: Request, account: Administering, version: str, service: Ser
     return _list(request, account, replace(service, course=course), found=found)
 
 
+@router.post(ONE + "/delete")
+def withdraw(request: Request, account: Editing, version: str, service: Served, request_id: RequestId) -> Response:
+    try:
+        routes.delete(service, version, By(account, service.clock(), request_id))
+    except Problem as problem:
+        if problem.status == 404:
+            raise
+        return _version(request, account, service, version, error=problem.message, status=problem.status)
+    return views.redirect(LIST)
+
+
 def _version(
     request: Request, account: Account, service: Service, version: str, *, error: str = "", status: int = 200
 ) -> Response:
@@ -114,6 +125,7 @@ def _version(
         status=status,
         version=tree,
         is_used=tree.id == used,
+        deletes=routes.may_delete(account, tree) and not tree.was_used,
         changes=changes,
         publishes=account.role is Role.ADMIN,
         error=error,

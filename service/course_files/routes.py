@@ -22,7 +22,7 @@ from grader.unit import Course, UnitProblem
 from grader.units import load_course
 from service import answers, links
 from service import wording as service_wording
-from service.accounts import Account
+from service.accounts import Account, Role
 from service.audit import By
 from service.course_files import loads, trees, wording
 from service.course_files.loads import Difference
@@ -153,8 +153,11 @@ def _propose(service: Service, form: Form, by: By) -> VersionAnswer:
     uploads = [upload for upload in form.files.get("files", ()) if upload.name]
     if not note:
         raise Problem(422, "note_missing", wording.NOTE_MISSING)
+    assert by.who is not None
     try:
         with reading(service.engine) as connection:
+            if trees.unused(connection, trees.person(by.who)) >= trees.MOST_PROPOSED:
+                raise Problem(409, "too_many_versions", wording.too_many(trees.MOST_PROPOSED))
             before = trees.files_in_use(connection, service.settings)
     except OSError as error:
         raise _unreadable(error) from error
@@ -191,12 +194,45 @@ def version(account: Editing, version: str, service: Served) -> VersionAnswer:
         return _version(known(connection, version), used)
 
 
+@router.delete(
+    HERE + "/{version}",
+    summary="Delete a version that was never used: one's own, or as an administrator anybody's",
+    status_code=204,
+    responses=documented(401, 403, 404, 409),
+)
+def withdraw(account: Editing, version: str, service: Served, request_id: RequestId) -> None:
+    delete(service, version, By(account, service.clock(), request_id))
+
+
+def delete(service: Service, version: str, by: By) -> None:
+    """Raises Problem 403, 404 or 409 for a version that is not the caller's to delete, or nobody's."""
+    assert by.who is not None
+    with writing(service.engine) as connection:
+        tree = held(connection, version)
+        if not may_delete(by.who, tree):
+            raise Problem(403, "version_of_another", wording.OF_ANOTHER)
+        if tree.was_used:
+            raise Problem(409, "version_used", wording.WAS_USED)
+        trees.delete(connection, tree, by)
+
+
+def may_delete(account: Account, tree: Tree) -> bool:
+    """Whether it is theirs, so far as it was never used."""
+    return account.role is Role.ADMIN or trees.person(account) == tree.whose
+
+
 def known(connection: sa.Connection, version: str) -> Tree:
     """Raises Problem 404 for what names no version."""
     tree = trees.find(connection, version) if version.isalnum() else None
     if tree is None:
         raise Problem(404, "version_unknown", wording.VERSION_UNKNOWN)
     return tree
+
+
+def held(connection: sa.Connection, version: str) -> Tree:
+    """The same of one that nobody else uses or deletes before the caller's transaction has ended."""
+    trees.hold(connection, known(connection, version).id)
+    return known(connection, version)
 
 
 @router.get(
@@ -255,9 +291,12 @@ def use(request: Request, service: Service, tree: str | None, by: By) -> tuple[C
     except loads.Unusable as error:
         raise Problem(409, "course_unusable", wording.unusable(error.problems)) from error
     with writing(service.engine) as connection:
+        if tree is not None:
+            held(connection, tree)
         if course.digest != service.course.digest or loads.chosen(connection)[1] != tree:
             loads.note(connection, course, tree, found, by)
-    request.app.state.service = replace(service, course=course)
+        load, _ = loads.chosen(connection)
+    request.app.state.service = replace(service, course=course, course_load=load)
     return course, found
 
 

@@ -20,14 +20,17 @@ from grader.course_tree import Files
 from grader.unit import Course, UnitProblem
 from grader.units import load_course
 from service import audit, blobs, submissions
+from service.accounts import Account
 from service.audit import By
 from service.course_files.loads import Difference, Unusable, chosen, differences
 from service.regrading.versions import Change
 from service.settings import Settings
 from service.tables import blobs as blob_rows
+from service.tables import course_loads, tokens
 from service.tables import course_tree_files as file_rows
 from service.tables import course_trees as rows
-from service.tables import tokens
+
+MOST_PROPOSED = 20  # versions that one person may have which were never used
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Tree:
-    """A version of the course's files. `sender` is the name of who sent it, or of their token."""
+    """A version of the course's files. `sender` is the name of who sent it, or of their token; `whose` the id of that
+    person, or of a token that is nobody's."""
 
     id: str
     made_at: float
     sender: str
+    whose: str
     note: str
     found: Found
+    was_used: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ def check(files: Files, before: Course) -> Found:
 
 def add(connection: sa.Connection, files: Files, found: Found, note: str, by: By) -> Tree:
     assert by.who is not None
-    tree = Tree(submissions.new_id(), by.now, by.who.label, note, found)
+    tree = Tree(submissions.new_id(), by.now, by.who.label, person(by.who), note, found)
     values = {"id": tree.id, "made_at": by.now, "token": by.who.id, "note": note, "found": json.dumps(asdict(found))}
     connection.execute(rows.insert().values(values))
     digests = blobs.add(connection, list(files.values()))
@@ -122,9 +128,35 @@ def newest(connection: sa.Connection, limit: int) -> Sequence[Tree]:
     return [_tree(row) for row in connection.execute(query)]
 
 
-_QUERY = sa.select(rows, sa.func.coalesce(tokens.c.label, "").label("sender")).select_from(
-    rows.outerjoin(tokens, tokens.c.id == rows.c.token)
-)
+def person(account: Account) -> str:
+    """Whose versions are whose: one person's, with whatever token they were sent, or those of a token."""
+    return account.user or account.id
+
+
+def unused(connection: sa.Connection, whose: str) -> int:
+    """How many versions of a person were never used."""
+    sent = _QUERY.subquery()
+    query = sa.select(sa.func.count()).select_from(sent).where(sent.c.whose == whose, ~sent.c.was_used)
+    return int(connection.execute(query).scalar_one())
+
+
+def hold(connection: sa.Connection, tree_id: str) -> None:
+    """Let no other transaction use or delete the version before this one has ended."""
+    connection.execute(sa.select(rows.c.id).where(rows.c.id == tree_id).with_for_update())
+
+
+def delete(connection: sa.Connection, tree: Tree, by: By) -> None:
+    """Delete a version that was never used; the sweep takes what of its files no other needs."""
+    connection.execute(rows.delete().where(rows.c.id == tree.id))
+    audit.note(connection, by, action="course.withdraw", object=tree.id, detail={"note": tree.note})
+
+
+_QUERY = sa.select(
+    rows,
+    sa.func.coalesce(tokens.c.label, "").label("sender"),
+    sa.func.coalesce(tokens.c.user, rows.c.token).label("whose"),
+    sa.exists().where(course_loads.c.tree == rows.c.id).label("was_used"),
+).select_from(rows.outerjoin(tokens, tokens.c.id == rows.c.token))
 
 
 def files_of(connection: sa.Connection, tree_id: str) -> dict[str, bytes]:
@@ -143,4 +175,5 @@ def _tree(row: sa.Row[tuple[object, ...]]) -> Tree:
         for each in said["changed"]
     )
     problems = tuple(UnitProblem(**each) for each in said["problems"])
-    return Tree(row.id, row.made_at, row.sender, row.note, Found(changed, problems, said["usable"]))
+    found = Found(changed, problems, said["usable"])
+    return Tree(row.id, row.made_at, row.sender, row.whose, row.note, found, bool(row.was_used))

@@ -9,6 +9,12 @@ NOTHING_SENT = "Choose a file or an archive, or name what is to be removed."
 NOTHING_CHANGED = "These files are the same as those in use."
 CHECK_UNDER_WAY = "Other files are being checked. Send yours again in a few seconds."
 NOTE_MISSING = "Say what the change is for."
+OF_ANOTHER = "Somebody else sent this version: they delete it, or an administrator does."
+WAS_USED = "This version was in use, and what was graded by it names it. It stays."
+
+
+def too_many(most: int) -> str:
+    return f"You have {most} versions that were never used. Delete one of them first."
 
 
 def unreadable(error: str) -> str:

@@ -2,13 +2,18 @@
 
 import io
 import json
+import time
 import zipfile
+from dataclasses import replace
 
 import pytest
 
 from grader import course_tree
-from service import blobs, database, tables
-from service.course_files import routes, trees
+from service import accounts, blobs, database, tables
+from service.app import create_app
+from service.audit import By
+from service.course_files import heeding, routes, trees
+from service.people import mint, users
 from tests.grader import small_course
 
 OTHER = small_course.PATCH.replace("x * x", "x * x * x")
@@ -141,6 +146,109 @@ def test_nothing_in_the_lines_hides_from_who_publishes_them(bench, used, propose
     shown = bench.browser("root", admin=True).get(page).text
     assert "<ins>+a\\u202eb\\x1bc" in shown and "\u202e" not in shown
     assert shown.index("runs outside of the sandbox") < shown.index(MUTANT)
+
+
+@pytest.fixture
+def delete(bench):
+    def delete(version, who="teacher"):
+        return bench.client.request("DELETE", f"{HERE}/{version}", headers=bench.auth(who))
+
+    return delete
+
+
+@pytest.mark.both_databases
+def test_a_version_that_was_never_used_is_deleted_by_who_sent_it_or_an_administrator(
+    bench, used, propose, publish, delete
+):
+    own, others, published = (propose({MUTANT: OTHER}, who).json()["id"] for who in ("teacher", "admin", "teacher"))
+    refused = delete(others)
+    assert (refused.status_code, refused.json()["code"]) == (403, "version_of_another")
+    assert delete(own).status_code == 204 and delete(own).status_code == 404
+    assert delete(propose({MUTANT: OTHER}).json()["id"], "admin").status_code == 204
+    publish(published)
+    bench.client.request("POST", "/v1/course/reload", headers=bench.auth("admin"))
+    kept = delete(published, "admin")
+    assert (kept.status_code, kept.json()["code"]) == (409, "version_used")
+    assert publish(own).status_code == 404
+    assert {row.id for row in bench.rows(tables.course_trees)} == {others, published}
+    assert {row.tree for row in bench.rows(tables.course_tree_files)} == {others, published}
+    said = [(row.object, json.loads(row.detail)) for row in bench.rows(tables.audit) if row.action == "course.withdraw"]
+    assert said[0] == (own, {"note": "harder"}) and len(said) == 2
+
+
+def test_a_person_has_so_many_versions_that_were_never_used_and_no_more(
+    bench, used, propose, publish, delete, monkeypatch
+):
+    monkeypatch.setattr(trees, "MOST_PROPOSED", 2)
+    first, second = (propose({MUTANT: OTHER}).json()["id"] for _ in range(2))
+    full = propose({MUTANT: OTHER})
+    assert (full.status_code, full.json()["code"]) == (409, "too_many_versions")
+    assert propose({MUTANT: OTHER}, "admin").status_code == 201
+    publish(first)
+    assert propose({MUTANT: small_course.PATCH}).status_code == 201
+    assert propose({MUTANT: small_course.PATCH}).status_code == 409
+    delete(second)
+    assert propose({MUTANT: small_course.PATCH}).status_code == 201
+
+
+def test_a_version_is_whose_it_is_with_whatever_token_it_was_sent(bench, used):
+    tess = bench.person("tess", default="teacher")
+    secrets = []
+    with database.writing(bench.engine) as connection:
+        account = accounts.find(connection, users.find_by_login(connection, "tess").account, bench.clock())
+        for _ in range(2):
+            by = By(account, bench.clock())
+            secrets.append(mint.for_person(connection, account, "tess", by, label="").secret)
+    first, second = ({"Authorization": f"Bearer {secret}"} for secret in secrets)
+    files = {"files": ("tree.zip", course_tree.packed({MUTANT: OTHER.encode()}))}
+    version = bench.client.request("POST", HERE, headers=first, files=files, data={"note": "x"}).json()["id"]
+    with database.reading(bench.engine) as connection:
+        assert trees.unused(connection, tess.id) == 1
+    assert bench.client.request("DELETE", f"{HERE}/{version}", headers=second).status_code == 204
+
+
+def test_the_page_of_a_version_lets_it_be_deleted(bench, used, propose):
+    tess, other = bench.browser("tess", default="teacher"), bench.browser("ted", default="teacher")
+    page = propose({MUTANT: OTHER}, "admin").json()["links"]["page"]
+    for teacher in (tess, other):
+        assert "Delete this version" not in teacher.get(page).text
+        refused = teacher.post(f"{page}/delete")
+        assert (refused.status_code, 'role="alert"' in refused.text) == (403, True)
+    admin = bench.browser("root", admin=True)
+    assert "Delete this version" in admin.get(page).text
+    assert admin.post(f"{page}/delete").status_code == 303
+    assert admin.get(page).status_code == 404 and "Nobody has sent any." in admin.get("/course-files").text
+
+
+@pytest.mark.both_databases
+def test_another_web_process_takes_up_what_was_published(bench, used, propose, publish, caplog):
+    other = create_app(replace(bench.app.state.service))
+    version = propose({MUTANT: OTHER}).json()["id"]
+    publish(version)
+    before = bench.app.state.service
+    for app in (bench.app, other):
+        heeding.look(app)
+    assert bench.app.state.service is before
+    assert other.state.service.course_load == before.course_load == 2
+    assert mutant(bench, other.state.service.course) == mutant(bench)
+    heeding.look(other)
+    (bench.settings.course / "modules/Z1.toml").write_text("id = 7")
+    with database.writing(bench.engine) as connection:
+        connection.execute(tables.course_loads.insert().values(at=1.0, token="t", digest="0"))
+    heeding.look(other)
+    assert mutant(bench, other.state.service.course) == mutant(bench)
+    assert other.state.service.course_load == 3 and "Z1" in caplog.text
+
+
+def test_a_web_process_looks_by_itself(bench, used, propose, publish, monkeypatch):
+    monkeypatch.setattr(heeding, "LOOK_SECONDS", 0.01)
+    other = create_app(replace(bench.app.state.service))
+    with heeding.heeding(other):
+        publish(propose({MUTANT: OTHER}).json()["id"])
+        give_up_at = time.monotonic() + 60
+        while other.state.service.course_load < 2:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.01)
 
 
 def test_one_tree_is_checked_at_a_time(bench, used, propose):
