@@ -13,43 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.comparator import Expectation, Finding, findings, worst_closeness
+from grader.comparator import findings, worst_closeness
 from tests.course import variants
+from tests.course.oracled import Case, Oracle, module_of
 from tinyllm.num.rng import PCG32
 from tinyllm.prob.rv import normal
 
 SEEDS = (0, 5_3, 2**53 - 1)
 MANY_SEEDS = range(100, 130)
-LIVE = variants.COURSE / "oracle/L5.3/live.py"
 MUTANTS = [row["mid"] for row in variants.manifest()]
 CORRECT = [name for name in variants.sources() if name not in MUTANTS]
 
-Case = dict[str, Any]
-
-
-def module_of(name: str, source: str) -> Any:
-    """A module of this source, with no file of compiled code left beside the course's."""
-    module = ModuleType(name)
-    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
-    return module
-
-
-live = module_of("live", LIVE.read_text())
+ORACLE = Oracle("L5.3")
+live, trial, disagreements = ORACLE.live, ORACLE.trial, ORACLE.disagreements
 unit = cache(lambda name: module_of(name, variants.sources()[name]))
-
-
-@cache
-def trial(seed: int) -> list[tuple[Case, dict[str, Expectation]]]:
-    """Every case of a seed with what is expected."""
-    return [
-        (case, {name: Expectation.of(said) for name, said in live.expected(case).items()}) for case in live.cases(seed)
-    ]
-
-
-def disagreements(module: Any, seed: int) -> dict[str, tuple[Finding, ...]]:
-    """Case ids and what was found there."""
-    found = {case["id"]: findings(live.drive(module, case), expected) for case, expected in trial(seed)}
-    return {id: there for id, there in found.items() if there}
 
 
 def attended(seed: int) -> list[Case]:
@@ -438,7 +415,7 @@ def run_without(missing: str, script: str) -> None:
         from types import ModuleType
         sys.modules[{missing!r}] = None
         live = ModuleType("live")
-        exec(compile(open({str(LIVE)!r}).read(), "live.py", "exec"), live.__dict__)
+        exec(compile(open({str(ORACLE.file)!r}).read(), "live.py", "exec"), live.__dict__)
         loaded = {{name.partition(".")[0] for name in sys.modules}}
         assert not loaded & ({{"torch", "tinyllm"}} - {{{missing!r}}}), loaded
     """

@@ -1,9 +1,7 @@
 """The oracle of unit 2.3 agrees with every correct mha.py, disagrees with every wrong one, and gives nothing away."""
 
-import copy
 import json
 from collections.abc import Callable
-from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -11,43 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from grader.comparator import Expectation, Finding, findings, worst_closeness
-from grader.driver import driver_of
+from grader.comparator import worst_closeness
 from tests.course import unit23
+from tests.course.oracled import Oracle
 
 SEEDS = (0, 2_3, 2**53 - 1)
 MANY_SEEDS = range(100, 130)
-SOURCE = (unit23.COURSE / "oracle/2.3/live.py").read_bytes()
 MUTANTS = [row["mid"] for row in unit23.manifest()]
 CORRECT = [name for name in unit23.sources() if name not in MUTANTS]
 ARGUMENTS = ("in_features", "q_proj_weight", "k_proj_weight", "v_proj_weight", "o_proj_weight")
 
-Case = dict[str, Any]
 Function = Callable[..., Any]
 
-
-def module_of(name: str, source: bytes) -> Any:
-    module = ModuleType(name)
-    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
-    return module
-
-
-live = module_of("live", SOURCE)
-driver = module_of("driver", driver_of(SOURCE))  # what grading runs, without what knows right answers
-
-
-@cache
-def trial(seed: int) -> list[tuple[Case, dict[str, Expectation]]]:
-    """Every case of a seed with what is expected."""
-    return [
-        (case, {name: Expectation.of(said) for name, said in live.expected(case).items()}) for case in live.cases(seed)
-    ]
-
-
-def disagreements(module: Any, seed: int) -> dict[str, tuple[Finding, ...]]:
-    """Case ids and what was found there."""
-    found = {case["id"]: findings(driver.drive(module, case), expected) for case, expected in trial(seed)}
-    return {id: there for id, there in found.items() if there}
+ORACLE = Oracle("2.3")
+live, trial, driven, disagreements = ORACLE.live, ORACLE.trial, ORACLE.driven, ORACLE.disagreements
 
 
 def as_module(function: Function) -> Any:
@@ -79,7 +54,7 @@ def test_every_mutant_disagrees_whatever_the_seed(mid: str) -> None:
 def test_correct_code_agrees_with_room_to_spare_on_many_seeds(name: str) -> None:
     for seed in MANY_SEEDS:
         assert disagreements(unit23.module(name), seed) == {}
-        pairs = [(driver.drive(unit23.module(name), case), expected) for case, expected in trial(seed)]
+        pairs = [(driven(unit23.module(name), case), expected) for case, expected in trial(seed)]
         assert max(worst_closeness(*pair) for pair in pairs) < 0.3, "honest rounding comes near the tolerance"
 
 
@@ -186,11 +161,7 @@ def test_cases_of_every_seed_cover_what_the_criterion_names(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_cases_and_another_seed_others() -> None:
-    first, again, other = live.cases(5), live.cases(5), live.cases(6)
-    for one, two in zip(first, again, strict=True):
-        assert one["says"] == two["says"]
-        assert all(np.array_equal(array, two["arrays"][name]) for name, array in one["arrays"].items())
-    assert [case["says"] for case in first] != [case["says"] for case in other]
+    ORACLE.check_seeds()
 
 
 def test_cases_are_plain_and_say_nothing_of_what_is_expected() -> None:
@@ -201,10 +172,7 @@ def test_cases_are_plain_and_say_nothing_of_what_is_expected() -> None:
 
 
 def test_driving_leaves_a_case_as_it_was() -> None:
-    for case in live.cases(2):
-        kept = copy.deepcopy(case["arrays"])
-        driver.drive(unit23.module("m32"), case)
-        assert all(np.array_equal(array, case["arrays"][name]) for name, array in kept.items())
+    ORACLE.check_left_alone(unit23.module("m32"))
 
 
 @pytest.mark.parametrize("layout", ["swapped", "strided", "offset"])
@@ -216,6 +184,4 @@ def test_another_layout_has_the_same_numbers_in_another_order(layout: str) -> No
 
 
 def test_the_driver_holds_nothing_that_computes_attention() -> None:
-    text = driver_of(SOURCE).decode()
-    assert "def drive" in text
-    assert not [word for word in ("softmax", "_head_by_head", "def expected", "einsum") if word in text]
+    ORACLE.check_driver("softmax", "_head_by_head", "einsum")
