@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 import hypothesis
@@ -26,6 +25,7 @@ from sandbox.wire import Header, decode
 
 RECORD_FD = 3
 PACKAGE_FD = 4
+PIPE_BYTES = 1 << 16  # what a pipe holds
 PROTECTED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
 
 
@@ -145,9 +145,11 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
     directory, suite = prepared.directory, header["suite"]
     laid_conftests = [f"{directory}/{path}" for path, _ in header["files"] if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
-    os.makedirs(root, exist_ok=True)
+    if not os.path.isdir(root):
+        os.makedirs(root)
     prepare_process(directory, suite["environment"])
-    if not prepared.complete():
+    collected = prepared.complete()
+    if not collected:
         sys.path += [f"{directory}/{path}" for path in suite["path_dirs"]]
     if not suite["messages"]:
         hypothesis.settings.load_profile("autograder-brief")
@@ -160,7 +162,7 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
         stop_at_first_failure=suite["stop_at_first_failure"],
         messages=suite["messages"],
     )
-    if root == prepared.root and not needs_fresh(laid_conftests):
+    if collected or (root == prepared.root and not needs_fresh(laid_conftests)):
         recorder = prepared.recorder
         recorder.begin(task)
         status = prepared.run()
@@ -185,10 +187,12 @@ def run_calls(drive: Header, calls: Calls, finder: MemoryFinder, directory: str)
 def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = ()) -> None:
     """The environment and generators that every run starts with."""
     environment = {name: value.replace("{dir}", directory) for name, value in variables}
-    own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    kept = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
-    os.environ.clear()
-    os.environ.update({**kept, **own, **environment})
+    own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
+    for name in os.environ.keys() - own.keys() - KEPT_VARIABLES:
+        del os.environ[name]
+    for name, value in own.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
     tempfile.tempdir = None
     random.seed(0)
     numpy.random.seed(0)
@@ -196,7 +200,7 @@ def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = ()) -
         torch.manual_seed(0)
 
 
-KEPT_VARIABLES = (
+KEPT_VARIABLES = {
     "PATH",
     "LANG",
     "PYTHONHASHSEED",
@@ -204,7 +208,7 @@ KEPT_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
-)
+}
 
 
 def settle_hypothesis() -> None:
@@ -237,24 +241,34 @@ class Blobs:
 
 
 def lay(directory: str, path: str, data: bytes) -> None:
-    relative = PurePosixPath(path)
-    if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+    if path.startswith("/") or ".." in path.split("/") or not path.strip("./"):
         raise ValueError(f"not a path inside the run's directory: {path!r}")
-    target = f"{directory}/{relative}"
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(target, "xb") as file:
-        file.write(data)
+    target = f"{directory}/{path}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        fd = os.open(target, flags)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        fd = os.open(target, flags)
+    try:
+        write(fd, data)
+    finally:
+        os.close(fd)
 
 
 def write_record(line: bytes) -> None:
-    view = memoryview(line)
+    write(RECORD_FD, line)
+
+
+def write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
     while view:
-        view = view[os.write(RECORD_FD, view) :]
+        view = view[os.write(fd, view) :]
 
 
 def read_all(fd: int) -> bytes:
     parts = []
-    while part := os.read(fd, 1 << 20):
+    while part := os.read(fd, PIPE_BYTES):
         parts.append(part)
     return b"".join(parts)
 

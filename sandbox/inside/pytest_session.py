@@ -18,9 +18,11 @@ from unittest import TestCase
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from _pytest.config import _prepareconfig
-from _pytest.fixtures import FixtureFunctionDefinition
+from _pytest.fixtures import FixtureFunctionDefinition, reorder_items
 from _pytest.main import Session
+from _pytest.scope import Scope
 
+from sandbox.inside.plain import PlainTests
 from sandbox.inside.recorder import Place, Recorder, Task
 
 ROOT = "suite"
@@ -50,12 +52,13 @@ class PreparedSession:
         self.directory = directory
         self.root = f"{directory}/{ROOT}"
         self.recorder = Recorder()
+        self._plain_tests = PlainTests(self.recorder)
         self._collected: Collected | None = None
         hooks = set(map(id, sys.meta_path))
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
         try:
-            self.config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache()])
+            self.config = _prepareconfig(arguments(directory, self.root), [self.recorder, Cache(), self._plain_tests])
             self.config._do_configure()
             self._plugins = set(self.config.pluginmanager.get_plugins())
             self._start()
@@ -72,6 +75,7 @@ class PreparedSession:
         self._session.exitstatus = pytest.ExitCode.OK
         self.config.hook.pytest_sessionstart(session=self._session)
         self.config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
+        self._plain_tests.known = frozenset(self.config.pluginmanager.get_plugins())
 
     def collect(self, paths: Sequence[str], waiting: Mapping[str, CodeType]) -> bool:
         """Collect what now lies in the suite's directory; whether that found tests and no error.
@@ -93,7 +97,9 @@ class PreparedSession:
         files = [(module, getattr(module, "__file__", None) or "") for module in new]
         imports = tuple((module, waiting[file]) for module, file in files if file in waiting)
         modules = tuple((name, module) for name, module in sys.modules.items() if name not in modules_before)
-        self._collected = Collected(tuple(self.recorder.items), imports, modules, modules_before, paths_before)
+        items = tuple(self.recorder.items)
+        self._plain_tests.look_at(items)
+        self._collected = Collected(items, imports, modules, modules_before, paths_before)
         return True
 
     def complete(self) -> bool:
@@ -150,8 +156,10 @@ class PreparedSession:
                 hook.pytest_collection(session=session)
             else:
                 session.items[:] = self._collected.items
-                hook.pytest_collection_modifyitems(session=session, config=self.config, items=session.items)
-                hook.pytest_collection_finish(session=session)
+                self.recorder.pytest_collection_modifyitems(session.items)
+                if any(map(is_parametrized_beyond_itself, session.items)):
+                    session.items[:] = reorder_items(session.items)
+                self.recorder.pytest_collection_finish(session)
             hook.pytest_runtestloop(session=session)
         except Session.Failed:
             return pytest.ExitCode.TESTS_FAILED
@@ -174,6 +182,12 @@ class Collected:
 def is_collected(value: object) -> bool:
     """Whether pytest, where it meets this under any name, makes something of it: a fixture, or tests."""
     return isinstance(value, FixtureFunctionDefinition) or (isinstance(value, type) and issubclass(value, TestCase))
+
+
+def is_parametrized_beyond_itself(item: pytest.Item) -> bool:
+    """Whether it shares a parameter with other tests, which pytest then puts side by side."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and any(scope is not Scope.Function for scope in callspec._arg2scope.values())
 
 
 class Cache:
@@ -219,7 +233,8 @@ def run_afresh(directory: str, root: str, recorder: Recorder) -> int:
 
 def needs_fresh(conftests: Iterable[str]) -> bool:
     """Whether a conftest of the suite has a part in what a prepared session has behind it already."""
-    return any(hook in Path(conftest).read_bytes() for conftest in conftests for hook in EARLY_HOOKS)
+    sources = [Path(conftest).read_bytes() for conftest in conftests]
+    return any(hook in source for source in sources for hook in EARLY_HOOKS)
 
 
 def arguments(directory: str, root: str) -> list[str]:

@@ -14,10 +14,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from _pytest.config import ConftestImportFailure
@@ -75,6 +75,7 @@ class Recorder:
     def __init__(self) -> None:
         self.items: list[pytest.Item] = []
         """as collected, in that order"""
+        self._ids: dict[str, str] = {}
         self._reports: list[TestReport] = []
         self._selected = 0
         self._ran = 0
@@ -86,10 +87,19 @@ class Recorder:
         self._place = task.place
         self._messages = task.messages
         self._pid = os.getpid()
+        self._held = b""
 
     def emit(self, event: str, **fields: object) -> None:
-        line = json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
-        self._task.write(line)
+        self._hold(event, **fields)
+        self.flush()
+
+    def _hold(self, event: str, **fields: object) -> None:
+        self._held += json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
+
+    def flush(self) -> None:
+        if self._held:
+            self._task.write(self._held)
+            self._held = b""
 
     def end(self, status: int) -> None:
         self.emit("end", status=status, interrupted=self._interrupted, selected=self._selected, ran=self._ran)
@@ -125,27 +135,45 @@ class Recorder:
         self.emit("error", path=path, message=message, where=where)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         self.items = list(items)
-        ids = [self._id(item) for item in items]
+        ids = [self._id(item.nodeid) for item in items]
         for start in range(0, len(ids), IDS_PER_LINE):
             self.emit("collected", ids=ids[start : start + IDS_PER_LINE])
         if self._task.only or self._task.skip:
             items[:] = [item for item, id in zip(items, ids, strict=True) if self._wanted(id)]
         if self._task.first:
             places = {function: place for place, function in enumerate(self._task.first)}
-            items.sort(key=lambda item: places.get(function_of(self._id(item)), len(places)))
+            items.sort(key=lambda item: places.get(function_of(self._id(item.nodeid)), len(places)))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._selected = len(session.items)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._reports = []
-        self.emit("start", id=clean_id(nodeid, self._place))
+        self.emit("start", id=self._id(nodeid))
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> TestReport:
+        self.leave_if_forked()
+        return self._report_of(item, call, item.location, {name: 1 for name in item.keywords})
+
+    def leave_if_forked(self) -> None:
+        """End a fork that a test made and that fell out of the test: it has nothing to report."""
         if os.getpid() != self._pid:
-            os._exit(1)  # a fork that a test made and that fell out of the test: it has nothing to report
+            os._exit(1)
+
+    def note_failure(self, item: pytest.Item, call: pytest.CallInfo[object]) -> None:
+        """Take an ordinary failure, of which no plugin makes anything else: what is for them alone is left out."""
+        self.pytest_runtest_logreport(self._report_of(item, call, ("", None, ""), {}))
+        item.session.testsfailed += 1
+
+    def _report_of(
+        self,
+        item: pytest.Item,
+        call: pytest.CallInfo[Any],
+        location: tuple[str, int | None, str],
+        keywords: Mapping[str, Literal[1]],
+    ) -> TestReport:
         outcome: Literal["passed", "failed", "skipped"] = "passed"
         longrepr: str | tuple[str, int, str] | None = None
         message, where, resource_met = "", "", None
@@ -154,7 +182,7 @@ class Recorder:
             outcome = "failed"
             if isinstance(error, pytest.skip.Exception):
                 outcome, message = "skipped", self._place.scrub(cap(str(error.msg)))
-                longrepr = (item.location[0], item.location[1] or 0, f"Skipped: {error.msg}")
+                longrepr = (location[0], location[1] or 0, f"Skipped: {error.msg}")
             else:
                 longrepr = type(error).__name__
                 if self._messages:
@@ -163,8 +191,8 @@ class Recorder:
                 resource_met = resource_of(error, self._place.directory)
         report = TestReport(
             item.nodeid,
-            item.location,
-            {name: 1 for name in item.keywords},
+            location,
+            keywords,
             outcome,
             longrepr,
             call.when,  # type: ignore[arg-type]
@@ -181,7 +209,18 @@ class Recorder:
             self._reports.append(report)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        outcome, telling = outcome_of(self._reports)
+        self._finish(nodeid, *outcome_of(self._reports), sum(report.duration for report in self._reports))
+        self.flush()
+
+    def finish_plain(self, item: pytest.Item, steps: Sequence[pytest.CallInfo[object]]) -> None:
+        """Take what a test came to that ran without hooks; of steps that did not pass there is a report already. The
+        line is held until the next test starts: nothing of the suite is executed between."""
+        passed = all(step.excinfo is None for step in steps)
+        outcome = ("passed", None) if passed else outcome_of(self._reports)
+        self._finish(item.nodeid, *outcome, sum(step.duration for step in steps))
+        self._stop_after_failure(item.session)
+
+    def _finish(self, nodeid: str, outcome: str, telling: TestReport | None, seconds: float) -> None:
         message, where, resource_met = getattr(telling, "autograder", ("", "", None))
         reason = getattr(telling, "wasxfail", "")
         if outcome in ("xfailed", "xpassed"):
@@ -189,11 +228,11 @@ class Recorder:
         elif telling is not None and telling.failed and not message and self._messages:
             message = str(telling.longrepr)  # what pytest itself decided: a strict xfail that passed, failed subtests
         self._ran += 1
-        self.emit(
+        self._hold(
             "item",
-            id=clean_id(nodeid, self._place),
+            id=self._id(nodeid),
             outcome=outcome,
-            seconds=round(sum(report.duration for report in self._reports), 6),
+            seconds=round(seconds, 6),
             message=self._place.scrub(cap(message)),
             where=where,
             resource=resource_met,
@@ -205,15 +244,21 @@ class Recorder:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         done = yield
-        if self._task.stop_at_first_failure and self._failed:
-            item.session.shouldfail = "first failure"
+        self._stop_after_failure(item.session)
         return done
+
+    def _stop_after_failure(self, session: pytest.Session) -> None:
+        if self._task.stop_at_first_failure and self._failed:
+            session.shouldfail = "first failure"
 
     def pytest_keyboard_interrupt(self) -> None:
         self._interrupted = True  # pytest.exit comes here too
 
-    def _id(self, item: pytest.Item) -> str:
-        return clean_id(item.nodeid, self._place)
+    def _id(self, nodeid: str) -> str:
+        """The clean id, which is the same in every run in this place."""
+        if nodeid not in self._ids:
+            self._ids[nodeid] = clean_id(nodeid, self._place)
+        return self._ids[nodeid]
 
     def _wanted(self, id: str) -> bool:
         return id not in self._task.skip and (not self._task.only or function_of(id) in self._task.only)
