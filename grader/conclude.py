@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 from grader import agreement, deps, reasons, verdicts, wording
 from grader.mutation_part import mutation_part
-from grader.next_step import next_step
+from grader.next_step import next_course_test, next_step
 from grader.plan import Policy, smoke_first
 from grader.report import (
     ContractPart,
@@ -52,6 +52,7 @@ def report(
         if seen.own is None
         else verdicts.course_tests(smoke_first(unit), seen.own.course)
     )
+    course = course.model_copy(update={"next": next_course_test(unit, contract_part, course)})
     tests = student_tests(unit, submission, seen)
     mutants = mutation_part(unit, seen.mutation, [test.id for test in tests.tests])
     oracle = agreement.judge(None if seen.own is None else seen.own.oracle)

@@ -79,7 +79,7 @@ def _contract(part: ContractPart | None, names: bool) -> ContractPart | None:
 def _course_tests(part: CourseTestsPart | None, names: bool) -> CourseTestsPart | None:
     if part is None:
         return None
-    return part.model_copy(update={"tests": tuple(map(_course_test, part.tests)) if names else ()})
+    return part.model_copy(update={"tests": tuple(map(_course_test, part.tests)) if names else (), "next": ""})
 
 
 def _course_test(test: CourseTestPart) -> CourseTestPart:

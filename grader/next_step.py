@@ -42,13 +42,13 @@ def next_step(
     mutants: MutationPart,
     reasons: Sequence[Reason],
 ) -> str:
-    """What to do first, in one or a few sentences."""
+    """What to do first, in one or a few sentences. `course` says which course test is next, if one is."""
     if not reasons:
         return wording.NEXT_PASSED
     if contract_part.problems:
         first = contract_part.problems[0]
         return wording.next_contract(first.file, first.line, first.message)
-    if course.passed < course.total:
+    if course.next:
         return _course_test(unit, course)
     codes = {reason.code: reason.message for reason in reasons}
     for code in SUITE_FIRST:
@@ -72,13 +72,28 @@ def next_step(
     return reasons[0].message
 
 
+def next_course_test(unit: Unit, contract_part: ContractPart, course: CourseTestsPart) -> str:
+    """The id of the course test to make pass, "" if there is none or another thing comes first."""
+    missed = _missed(course)
+    if contract_part.problems or not missed:
+        return ""
+    return _most_telling(unit, missed, _likely(unit, course)).id
+
+
 def _course_test(unit: Unit, course: CourseTestsPart) -> str:
-    missed = [test for test in course.tests if test.outcome is not Outcome.PASSED]
-    # Where no test passes, nothing works, which is no fault in particular.
-    likely = Faults(unit).pitfalls([test.id for test in missed]) if course.passed else ()
-    first = _most_telling(unit, missed, likely)
+    first = next(test for test in course.tests if test.id == course.next)
+    likely = _likely(unit, course)
     pitfalls = [mutant.public for mutant in unit.mutants if mutant.id in likely]
     return wording.next_course_test(first.id, first.chapter, first.message, pitfalls)
+
+
+def _missed(course: CourseTestsPart) -> list[CourseTestPart]:
+    return [test for test in course.tests if test.outcome is not Outcome.PASSED]
+
+
+def _likely(unit: Unit, course: CourseTestsPart) -> Sequence[str]:
+    """The pitfalls that it may be. Where no test passes, nothing works, which is no fault in particular."""
+    return Faults(unit).pitfalls([test.id for test in _missed(course)]) if course.passed else ()
 
 
 def _most_telling(unit: Unit, missed: Sequence[CourseTestPart], likely: Sequence[str]) -> CourseTestPart:

@@ -32,10 +32,10 @@ def _passed(report: Report) -> Iterator[str]:
 
 def missed_course_tests(report: Report) -> tuple[CourseTestPart, ...]:
     """Those that did not pass; the one to do next first."""
-    if report.course_tests is None:
+    if (course := report.course_tests) is None:
         return ()
-    missed = [test for test in report.course_tests.tests if test.outcome is not Outcome.PASSED]
-    return tuple(sorted(missed, key=lambda test: not wording.makes_pass(report.next_step, test.id)))
+    missed = [test for test in course.tests if test.outcome is not Outcome.PASSED]
+    return tuple(sorted(missed, key=lambda test: test.id != course.next))
 
 
 def tests_to_mend(report: Report) -> tuple[StudentTestPart, ...]:

@@ -187,6 +187,7 @@ class CourseTestsPart(Part):
     passed: Count
     total: Count
     tests: tuple[CourseTestPart, ...]
+    next: str = Field(default="", description="id of the test that next_step is about, if it is about one")
 
 
 class Disagreement(Part):

@@ -683,11 +683,6 @@ def next_course_test(name: str, chapter: str, message: str, pitfalls: Sequence[s
     return f"Make {name} pass{where}: {said}{_may_be(pitfalls)}"
 
 
-def makes_pass(step: str, name: str) -> bool:
-    """Whether the next step is to make this course test pass."""
-    return step.startswith((f"Make {name} pass:", f"Make {name} pass ("))
-
-
 def _may_be(pitfalls: Sequence[str]) -> str:
     if not pitfalls:
         return ""

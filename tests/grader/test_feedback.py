@@ -40,6 +40,7 @@ FIELDS = {
     "contract.problems": NAMES,  # what is wrong there is a name of the contract
     "course_tests.passed": COUNTS,
     "course_tests.total": COUNTS,
+    "course_tests.next": HINTS,
     "course_tests.tests[].id": NAMES,
     "course_tests.tests[].kind": NAMES,
     "course_tests.tests[].outcome": NAMES,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.next_step import next_step
+from grader.next_step import next_course_test, next_step
 from grader.report import CourseTestPart, CourseTestsPart, Outcome
 from grader.unit import Unit
 from tests.grader.simulated import SimulatedSuite, a_unit
@@ -43,6 +43,7 @@ def step(unit: Unit, outcomes: dict[str, Outcome]) -> str:
     course = CourseTestsPart(passed=passed, total=len(tests), tests=tests)
     rest = SimulatedSuite(unit, ("test_a",)).grade()
     assert rest.contract is not None and rest.student_tests is not None and rest.mutation is not None
+    course = course.model_copy(update={"next": next_course_test(unit, rest.contract, course)})
     return next_step(unit, rest.contract, course, rest.student_tests, rest.mutation, rest.reasons)
 
 

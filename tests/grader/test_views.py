@@ -188,6 +188,7 @@ FIELDS = {
     "contract.problems[].message": AS_IS,
     "course_tests.passed": AS_IS,  # on the student's own unit, as all of course_tests and the oracle
     "course_tests.total": AS_IS,
+    "course_tests.next": AS_IS,
     "course_tests.tests[].id": AS_IS,
     "course_tests.tests[].kind": AS_IS,
     "course_tests.tests[].outcome": AS_IS,
