@@ -32,7 +32,7 @@ QUEUE_RETRY_SECONDS = 60
 PLACE_RETRY_SECONDS = 5
 PLACE_WAIT_SECONDS = 5.0
 PLACES_PER_TOKEN_SHARE = 4  # one token holds at most a quarter of the places for uploads
-STORING = 3  # submissions that one process stores at a time: more would be no faster, and hold up every other answer
+STORING = 1  # submissions that one process stores at a time: more are hardly faster, and hold up every other answer
 
 
 _QUEUED = sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.QUEUED.value)

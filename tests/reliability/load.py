@@ -37,7 +37,8 @@ from tests.service.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
 
-IDLE_REQUESTS = 300
+AT_ONCE_REQUESTS = 300
+IDLE_SECONDS = 20.0
 ASK_SECONDS = 0.05
 NICENESS = 15  # of who posts, once all that is measured has started: students' machines take nothing from the service
 START_SLACK_SECONDS = 2.0  # two workers that poll apart may take neighbours in either order
@@ -144,7 +145,7 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
     running.start()
     try:
         _wait_until_ready(running, secrets[0], options.workers)
-        idle = _idle(running, secrets[0])
+        at_once, idle = _idle(running, secrets[0])
         ended = threading.Event()
         known: list[tuple[str, str]] = []
         asker = Asker(running, known)
@@ -168,10 +169,13 @@ def night(url: str, data: Path, options: argparse.Namespace) -> dict[str, object
         "posts_per_second": round(len(posted) / posting_seconds, 1),
         "graded_seconds": round(grading_seconds, 1),
         "post_p99_s": round(_quantile([one.seconds for one in posted], 0.99), 3),
+        "status_at_once_p99_s": round(_quantile(at_once, 0.99), 4),
+        "status_idle_p50_s": round(_quantile(idle, 0.5), 4),
         "status_idle_p99_s": round(_quantile(idle, 0.99), 4),
         "status_loaded_p50_s": round(_quantile(asked, 0.5), 4),
         "status_loaded_p99_s": round(_quantile(asked, 0.99), 4),
         "status_ratio": round(_quantile(asked, 0.99) / _quantile(idle, 0.99), 2),
+        "status_ratio_at_once": round(_quantile(asked, 0.99) / _quantile(at_once, 0.99), 2),
         "memory_growth": _memory_growth(running),
         **_in_the_end(engine, posted, later),
     }
@@ -206,10 +210,19 @@ def _wait_until_ready(running: Night, secret: str, workers: int) -> None:
             client.post("/v1/units/L0.0/submissions?wait=30", **_form(f"warm {number}")).raise_for_status()
 
 
-def _idle(running: Night, secret: str) -> list[float]:
+def _idle(running: Night, secret: str) -> tuple[list[float], list[float]]:
+    """How many seconds answers about a graded submission take while nothing is posted or graded: to requests each of
+    which follows at once on the answer before, and to those of an Asker, which asks as it does under load.
+
+    The pause between them makes the difference: what slept for 50 ms begins with cold caches, loaded or not.
+    """
     with running.client(secret) as client:
         path = client.post("/v1/units/L0.0/submissions?wait=30", **_form("idle")).headers["location"]
-        return [_timed(client, path) for _ in range(IDLE_REQUESTS)]
+        at_once = [_timed(client, path) for _ in range(AT_ONCE_REQUESTS)]
+    asker = Asker(running, [(secret, path)])
+    time.sleep(IDLE_SECONDS)
+    asked, _ = asker.end()
+    return at_once, asked
 
 
 def _timed(client: httpx.Client, path: str) -> float:

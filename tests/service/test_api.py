@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import io
 import zipfile
@@ -23,6 +24,39 @@ def test_a_post_is_answered_with_the_status_object_and_where_to_look(bench):
         *("id", "unit", "status", "position", "estimate_seconds"),
         *("progress", "attempts_left", "quarantined", "links", "intake"),
     }
+
+
+def seen(bench, request):
+    """The transactions and the statements with which a request is answered."""
+    begun, statements = [], []
+    with contextlib.ExitStack() as stack:
+        for name, note in (
+            ("begin", lambda connection: begun.append(connection)),
+            ("before_execute", lambda connection, statement, *_: statements.append(statement)),
+        ):
+            sa.event.listen(bench.engine, name, note)
+            stack.callback(sa.event.remove, bench.engine, name, note)
+        request()
+    return begun, statements
+
+
+@pytest.mark.both_databases
+def test_where_a_submission_stands_is_looked_up_in_one_transaction_by_statements_made_once(bench):
+    submission = bench.submitted("ada")
+    (begun, statements), (_, again) = (
+        seen(bench, lambda: bench.get(f"/v1/submissions/{submission}", "ada")) for _ in range(2)
+    )
+    assert len(begun) == 1 and len(statements) > 3
+    assert [id(each) for each in statements] == [id(each) for each in again]
+
+
+@pytest.mark.both_databases
+def test_a_submission_is_stored_by_statements_made_once(bench):
+    bench.auth("ada"), bench.auth("bob"), bench.auth("cy")
+    bench.post("ada")  # whose files the others send again
+    (_, statements), (_, again) = (seen(bench, lambda who=who: bench.post(who)) for who in ("bob", "cy"))
+    made = {id(each) for each in statements} ^ {id(each) for each in again}
+    assert len(statements) > 10 and len(made) <= 2 * (bench.engine.dialect.name == "postgresql") * 2
 
 
 def test_a_graded_submission_shows_its_report_in_both_formats(bench):

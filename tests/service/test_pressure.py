@@ -5,7 +5,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import anyio
+import httpx
 import pytest
+import sqlalchemy as sa
 
 from service import database, pressure, tables
 from service.pressure import Pressure
@@ -150,6 +152,52 @@ def test_only_some_store_at_a_time_and_others_are_answered_meanwhile(bench):
         assert storing.borrowed_tokens == pressure.STORING
         assert bench.get(f"/v1/submissions/{submission}", "ada").status_code == 200
     assert [post.result().status_code for post in posts] == [202] * 8
+
+
+def test_who_waits_to_be_stored_is_stored_in_turn(bench):
+    bench.service.pressure.storing.total_tokens = 1
+    storing = bench.service.pressure.storing
+    students = [f"student-{n}" for n in range(5)]
+    for student in students:
+        bench.token("student", student)
+    with ThreadPoolExecutor(len(students)) as pool:
+        with database.writing(bench.engine):
+            posts = []
+            for waiting, student in enumerate(students):
+                posts.append(pool.submit(bench.post, student))
+                give_up_at = time.monotonic() + 30
+                while storing.borrowed_tokens + storing.statistics().tasks_waiting <= waiting:
+                    assert time.monotonic() < give_up_at
+                    time.sleep(0.01)
+        stored = [post.result().json()["id"] for post in posts]
+    with database.reading(bench.engine) as connection:
+        runs = connection.execute(sa.select(tables.submissions.c.id, tables.submissions.c.run)).all()
+    by_run = {row.run: row.id for row in runs}
+    assert [by_run[run] for run in bench.queue.submitted] == stored
+
+
+def test_who_sends_slowly_holds_nobody_up(bench):
+    bench.service.pressure.storing.total_tokens = 1
+    bench.auth("bob")
+    begun, go_on = threading.Event(), threading.Event()
+    request = httpx.Request("POST", f"http://grader.example{PATH}", **samples.form())
+    whole = request.read()
+
+    async def slowly():
+        yield whole[:200]
+        begun.set()
+        while not go_on.is_set():
+            await anyio.sleep(0.01)
+        yield whole[200:]
+
+    headers = {**bench.auth("ada"), "Content-Type": request.headers["Content-Type"]}
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(bench.client.request, "POST", PATH, headers=headers, content=slowly())
+        assert begun.wait(30)
+        assert bench.post("bob").status_code == 202
+        assert not slow.done()
+        go_on.set()
+        assert slow.result().status_code == 202
 
 
 def test_one_token_leaves_places_to_others(monkeypatch):
