@@ -17,6 +17,8 @@ from service.tables import blobs, course_tree_files, files
 LOCK = 0x61675F62  # the advisory lock's number, "ag_b"
 
 
+_ALONE = sa.select(sa.func.pg_advisory_xact_lock(LOCK))
+_SHARED = sa.select(sa.func.pg_advisory_xact_lock_shared(LOCK))
 _KNOWN = sa.select(blobs.c.digest).where(blobs.c.digest == sa.bindparam("digest"))
 
 
@@ -26,7 +28,7 @@ def digest_of(data: bytes) -> str:
 
 def add(connection: sa.Connection, contents: Sequence[bytes]) -> list[str]:
     """Store what is not there yet; returns each digest. None is collected before the caller's transaction ends."""
-    _lock(connection, "pg_advisory_xact_lock_shared")
+    _lock(connection, _SHARED)
     digests = [digest_of(data) for data in contents]
     for digest, data in dict(zip(digests, contents, strict=True)).items():
         if connection.execute(_KNOWN, {"digest": digest}).first() is None:
@@ -40,7 +42,7 @@ def collect(connection: sa.Connection, digests: Collection[str] | None = None, l
 
     In a transaction of its own, or one that holds nothing a submission being taken in may wait for.
     """
-    _lock(connection, "pg_advisory_xact_lock")
+    _lock(connection, _ALONE)
     unused = [~sa.exists().where(table.c.digest == blobs.c.digest) for table in (files, course_tree_files)]
     query = sa.select(blobs.c.digest).where(*unused)
     if digests is not None:
@@ -51,6 +53,6 @@ def collect(connection: sa.Connection, digests: Collection[str] | None = None, l
     return len(found)
 
 
-def _lock(connection: sa.Connection, function: str) -> None:
+def _lock(connection: sa.Connection, how: sa.Select[tuple[object]]) -> None:
     if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(getattr(sa.func, function)(LOCK)))
+        connection.execute(how)

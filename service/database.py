@@ -29,6 +29,8 @@ ANSWER_SECONDS = 60.0  # for a database that starts
 CONNECTIONS = 15  # of a process at most; all are kept, because opening one costs more than a request
 MIGRATE_LOCK = 0x6175746F67726164  # of PostgreSQL's advisory locks: "autograd"
 
+_TURN = sa.select(sa.func.pg_advisory_xact_lock(sa.cast(sa.bindparam("key"), sa.BigInteger)))
+
 AWAY = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
 """What a statement raises when the database does not answer."""
 
@@ -107,8 +109,7 @@ def take_turns(connection: sa.Connection, name: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         key = hashlib.blake2b(name.encode(), digest_size=8).digest()
-        lock = sa.func.pg_advisory_xact_lock(sa.cast(int.from_bytes(key, signed=True), sa.BigInteger))
-        connection.execute(sa.select(lock))
+        connection.execute(_TURN, {"key": int.from_bytes(key, signed=True)})
 
 
 def exists(settings: Settings) -> bool:
