@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader import plan
+from grader import plan, reach
 from grader.renderings import SALTS
 from grader.unit import Unit
 from grader.units import load_course
@@ -24,13 +24,15 @@ NICENESS = 19
 
 
 def make_ahead(unit: Unit) -> None:
-    """Render every variant of the unit with every salt and compile it; its companions too."""
+    """Render every variant of the unit with every salt and compile it, and find what it changes; its companions too."""
     for module in plan.preload(unit):
         code_of(module)
     for salt in SALTS:  # the first salts of all variants are as useful as all salts of the first
         for variant in (plan.reference(unit), *plan.correct_variants(unit, plan.STANDARD), *plan.mutants(unit)):
             for module in plan.variant_modules(unit, variant, salt):
                 code_of(module)
+    for variant in plan.mutants(unit):
+        reach.changed(unit, variant.files)
 
 
 @contextmanager

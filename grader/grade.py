@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from grader import conclude, contract, mutation, plan, verdicts
+from grader import conclude, contract, mutation, plan, reach, verdicts
 from grader.agreement import OracleSeen
 from grader.errors import OracleMissing
 from grader.memory import SuiteMemory, key_of
@@ -23,13 +23,14 @@ from grader.mutation import Decision, Judgement, Next
 from grader.mutation_part import why_not_run
 from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
+from grader.reach import Reach
 from grader.report import MutantStatus, Report
 from grader.seen import About, MutationSeen, OwnSeen, Seen
 from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
 from grader.verdicts import SuiteSeen
-from sandbox.records import Limits, Run, RunResult, Sandbox, Session
+from sandbox.records import Limits, Module, Run, RunResult, Sandbox, Session
 
 __all__ = ["About", "Progress", "fresh_seed", "grade"]
 
@@ -249,11 +250,11 @@ def run_own_unit(
 def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Policy, phases: Phases) -> MutationSeen:
     """The student's tests on correct code and on mutants."""
     with phases.time("calibration"):
-        calibration, broken = calibrate(runner, unit, submission, policy)
+        calibration, broken, entered = calibrate(runner, unit, submission, policy)
     stopped = why_not_run(unit, submission, calibration, policy)
     if stopped is not None:
         return MutationSeen(calibration, broken, stopped=stopped)
-    variants = VariantRuns(runner, unit, submission, calibration, policy)
+    variants = VariantRuns(runner, unit, submission, calibration, entered, policy)
     with phases.time("mutants"):
         correct, first_runs = variants.first_runs()
     judgements = mutation.judge_tests(calibration, correct)
@@ -263,19 +264,31 @@ def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Pol
     return MutationSeen(calibration, broken, correct, judgements, decisions, variants.complete)
 
 
-def calibrate(runner: Runner, unit: Unit, submission: Submission, policy: Policy) -> tuple[SuiteSeen, SuiteSeen]:
-    """The suite, uncounted, on the reference, and the forced failure: on a unit in which every call fails."""
+def calibrate(
+    runner: Runner, unit: Unit, submission: Submission, policy: Policy
+) -> tuple[SuiteSeen, SuiteSeen, Reach | None]:
+    """The suite, uncounted, on the reference, and the forced failure: on a unit in which every call fails.
+
+    Also what each test reaches, if tests can be left out by that: then the reference has marks in it (decision 0235).
+    """
     limits = plan.budget_limits(unit, policy)
-
-    def run(variant: Variant, skip: tuple[str, ...] = ()) -> Run:
-        modules = plan.variant_modules(unit, variant, runner.salts.next_for(variant))
-        return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
-
     reference, broken = plan.reference(unit), plan.broken(unit)
-    first, failing = runner.batch("calibration", [run(reference), run(broken)])
+    marked = None
+    if policy.few_tests_share and reach.can_be_asked(unit, submission.tests):
+        marked = reach.marked(tuple(reference.files.items()))
+
+    def run(variant: Variant, marks: tuple[Module, ...] = (), skip: tuple[str, ...] = ()) -> Run:
+        modules = plan.variant_modules(unit, variant, runner.salts.next_for(variant)) + marks
+        names = "".join(module.name for module in marks)
+        return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip, marks=names)
+
+    calibrating = run if marked is None else partial(run, marks=(marked.marks,))
+    correct = reference if marked is None else marked.variant
+    first, failing = runner.batch("calibration", [calibrating(correct), run(broken)])
     return (
-        runner.resumed("calibration", first, lambda skip: run(reference, skip), policy.resumes),
-        runner.resumed("calibration", failing, lambda skip: run(broken, skip), policy.resumes),
+        runner.resumed("calibration", first, lambda skip: calibrating(correct, skip=skip), policy.resumes),
+        runner.resumed("calibration", failing, lambda skip: run(broken, skip=skip), policy.resumes),
+        None if marked is None else reach.of_run(first),
     )
 
 
@@ -283,11 +296,18 @@ class VariantRuns:
     """The correct versions and the mutants of a unit, and the student's suite against them.
 
     All first runs are alike but for the code under test (same limits, same settings), in one random order, so that
-    nothing tells a test which of them it faces.
+    nothing tells a test which of them it faces. Where only a few tests reach what a mutant changes, these are tried
+    before: if they notice nothing it has survived, and whatever else happens, the mutant gets its first run.
     """
 
     def __init__(
-        self, runner: Runner, unit: Unit, submission: Submission, calibration: SuiteSeen, policy: Policy
+        self,
+        runner: Runner,
+        unit: Unit,
+        submission: Submission,
+        calibration: SuiteSeen,
+        entered: Reach | None,
+        policy: Policy,
     ) -> None:
         self._runner, self._unit, self._submission, self._policy = runner, unit, submission, policy
         ended = [name for name, test in calibration.tests.items() if test.ended_run]
@@ -299,6 +319,8 @@ class VariantRuns:
         self._built = [variant for variant in self._mutants.values() if plan.builds(variant.files)]
         count = len(self._correct) + len(self._built)
         self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, count, policy)
+        self._entered = None if self.complete else entered
+        self._survived: dict[str, Decision] = {}
 
     def _run(
         self,
@@ -323,31 +345,60 @@ class VariantRuns:
         )
 
     def first_runs(self) -> tuple[list[tuple[str, SuiteSeen]], dict[str, list[RunResult]]]:
-        """Every variant once; correct ones are taken to the end of the suite whatever it takes."""
+        """Every variant once, but for mutants that have survived already; correct ones are taken to the end of the
+        suite whatever it takes."""
         order = plan.shuffled([*self._correct, *self._built], self._runner.order)
         correct: list[tuple[str, SuiteSeen]] = []
         mutants: dict[str, list[RunResult]] = {}
-        for variant, result in self._once(order) if self.complete else self._to_first_failure(order):
+        for variant, results in self._once(order) if self.complete else self._to_first_failure(order):
             if variant.kind == "mutant":
-                mutants[variant.id] = [result]
+                mutants[variant.id] = results
             else:
-                correct.append((variant.id, self._to_the_end(variant, result)))
+                correct.append((variant.id, self._to_the_end(variant, results[0])))
         return sorted(correct, key=lambda pair: pair[0]), mutants
 
-    def _once(self, order: Sequence[Variant], first: tuple[str, ...] = ()) -> list[tuple[Variant, RunResult]]:
+    def _once(self, order: Sequence[Variant], first: tuple[str, ...] = ()) -> list[tuple[Variant, list[RunResult]]]:
         """Each variant once, `first` tests first."""
         results = self._runner.batch("mutants", [self._run(variant, first=first) for variant in order])
-        return list(zip(order, results, strict=True))
+        return [(variant, [result]) for variant, result in zip(order, results, strict=True)]
 
-    def _to_first_failure(self, order: Sequence[Variant]) -> list[tuple[Variant, RunResult]]:
+    def _to_first_failure(self, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
         """Each variant once, the quickest tests first, and then those that caught most of a few (decision 0160)."""
-        few, rest = plan.pilot(order)
-        found = self._once(few, mutation.likely_killers(self._seconds))
-        seen = [(variant.kind == "mutant", result) for variant, result in found]
+        tried = {} if self._entered is None else self._try_few_tests(self._entered, order)
+        seen = [(True, result) for result in tried.values()]
+        few, rest = plan.pilot([variant for variant in order if variant.id not in self._survived])
+        found = self._once(few, mutation.likely_killers(self._seconds, seen))
+        seen += [(variant.kind == "mutant", result) for variant, [result] in found]
         found += self._once(rest, mutation.likely_killers(self._seconds, seen))
-        refused = [variant for variant, result in found if variant.kind != "mutant" and verdicts.fails(result)]
-        if refused and not all(verdicts.fails(result) for _, result in self._once(refused)):
+        refused = [variant for variant, [result] in found if variant.kind != "mutant" and verdicts.fails(result)]
+        if refused and not all(verdicts.fails(result) for _, [result] in self._once(refused)):
+            self._survived.clear()
             return self._once(order)  # some test hangs on those before it: the suite keeps its own order
+        for variant, results in found:
+            if variant.id in tried and mutation.agree(results[0], tried[variant.id]):
+                results.append(tried[variant.id])
+        return found
+
+    def _try_few_tests(self, entered: Reach, order: Sequence[Variant]) -> dict[str, RunResult]:
+        """Run on mutants the tests that reach them, where these are few; note those that survived, and return the runs
+        of the others (decision 0234)."""
+        spared: dict[str, tuple[str, ...]] = {}
+        for variant in order:
+            changes = reach.changed(self._unit, variant.files) if variant.kind == "mutant" else None
+            if (left_out := entered.spared(changes, self._policy.few_tests_share)) is not None:
+                spared[variant.id] = left_out
+        unreached = [mid for mid, left_out in spared.items() if len(left_out) == len(entered.entered)]
+        self._survived = {mid: mutation.survived(None) for mid in unreached}
+        few, rest = plan.pilot([self._mutants[mid] for mid in spared if mid not in self._survived])
+        found: dict[str, RunResult] = {}
+        for variants in (few, rest):
+            first = mutation.likely_killers(self._seconds, [(True, result) for result in found.values()])
+            runs = [self._run(variant, first=first, skip=spared[variant.id]) for variant in variants]
+            for variant, result in zip(variants, self._runner.batch("mutants", runs), strict=True):
+                if entered.is_quiet(result, spared[variant.id]):
+                    self._survived[variant.id] = mutation.survived(result)
+                else:
+                    found[variant.id] = result
         return found
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
@@ -378,6 +429,7 @@ class VariantRuns:
         refused = tuple(name for name, judgement in judgements.items() if not judgement.valid)
         runs = {mid: list(results) for mid, results in first_runs.items()}
         decisions = {mid: mutation.decide(results, valid, known_errors) for mid, results in runs.items()}
+        decisions |= self._survived
         while waiting := {mid: each for mid, each in decisions.items() if each.next is not Next.NOTHING}:
             for mid, result in self._next_runs(waiting, refused, first_runs):
                 runs[mid].append(result)

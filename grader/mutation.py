@@ -151,6 +151,16 @@ def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: froze
     return decision if decision.next is not Next.NOTHING else replace(decision, cells=_cells_of_mutant(runs, decision))
 
 
+def survived(run: RunResult | None) -> Decision:
+    """Of a mutant that the tests which reach it, if there are any, did not notice (decision 0234)."""
+    return Decision(Next.NOTHING, MutantStatus.SURVIVED, cells={} if run is None else cells(join([run])))
+
+
+def agree(one: RunResult, other: RunResult) -> bool:
+    """Whether a test, or a file, failed in both runs."""
+    return one.complete and other.complete and not set(join([one]).failing).isdisjoint(join([other]).failing)
+
+
 def _decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:
     last = runs[-1]
     if last.ending.kind is EndingKind.DEADLINE:

@@ -35,6 +35,8 @@ class Policy:
     most_items: int = 2000
     full_matrix_cpu_seconds: float = 3.0
     """what running the suite on every variant to its end may take; a unit can say otherwise"""
+    few_tests_share: float = 0.5
+    """of the suite's time: where the tests that reach a mutant take no more, they are tried first; 0 is never"""
     mutant_time_factor: float = 10.0
     mutant_cpu_seconds_least: float = 2.0
     mutant_cpu_seconds_most: float = 20.0
@@ -247,6 +249,7 @@ def suite_run(
     only: Iterable[str] = (),
     first: Iterable[str] = (),
     skip: Iterable[str] = (),
+    marks: str = "",
     stop_at_first_failure: bool = False,
     messages: bool = True,
 ) -> Run:
@@ -256,6 +259,7 @@ def suite_run(
         only=tuple(only),
         first=tuple(first),
         skip=tuple(skip),
+        marks=marks,
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
     )

@@ -89,6 +89,35 @@ def steady_parameters(function: Function) -> frozenset[str]:
     return frozenset(names - again - _bound_by_text(function))
 
 
+def own_nodes(function: Function | ast.Lambda) -> Iterator[ast.AST]:
+    """The nodes that run in the function's own frame, its comprehensions included; of functions in it the definitions
+    alone."""
+    todo: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += _outside(node) if isinstance(node, Function | ast.Lambda) else children(node)
+
+
+def bound_names(function: Function | ast.Lambda) -> set[str]:
+    """The names that a function binds in its own frame, its parameters included; those that it declares are written
+    with how: "global x"."""
+    found = {argument.arg for argument in arguments(function.args)}
+    for node in own_nodes(function):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found.add((asname or name).partition(".")[0])
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                found |= {f"{type(node).__name__.lower()} {name}" for name in names}
+    return found
+
+
 def is_opaque(function: Function) -> bool:
     """Whether something in the function could see its local names, or bind names this module does not follow."""
     for node in walk(function):

@@ -4,6 +4,7 @@ Lines of JSON as `inside/recorder.py` states them, in the order pytest makes the
 that is not as it must be; everything before it is kept.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from sandbox.wire import WireError, expect, parse
 MOST_ITEMS = 5000
 MOST_ERRORS = 500
 TEXT_CHARACTERS = 4000
+MARKED = re.compile(r"[0-9a-f]{1,512}")
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,14 @@ class _Reader:
         self.running = id
 
     def _item(self, line: dict[str, Any]) -> None:
-        resource = line.pop("resource", None)
+        resource, marked = line.pop("resource", None), line.pop("marked", None)
         expect(line, id=str, outcome=str, seconds=float, message=str, where=str)
         if line["id"] != self.running:
             raise WireError("an outcome of a test that was not running")
         if resource is not None and not isinstance(resource, str):
             raise WireError("a resource that is no text")
+        if marked is not None and (not isinstance(marked, str) or not MARKED.fullmatch(marked)):
+            raise WireError("marks that are no number in hexadecimal digits")
         self.items[line["id"]] = TestItem(
             id=line["id"],
             outcome=ItemOutcome(line["outcome"]),
@@ -115,6 +119,7 @@ class _Reader:
             message=_short(line["message"]),
             where=_short(line["where"]),
             resource=None if resource is None else Resource(resource),
+            marked=None if marked is None else int(marked, 16),
         )
         self.running = None
 

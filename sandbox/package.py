@@ -48,6 +48,7 @@ def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
             "only": list(suite.only),
             "first": list(suite.first),
             "skip": list(suite.skip),
+            "marks": suite.marks,
             "path_dirs": list(suite.path_dirs),
             "environment": [list(pair) for pair in suite.environment],
             "stop_at_first_failure": suite.stop_at_first_failure,

@@ -62,6 +62,8 @@ class Suite:
     `only` names the test functions to run (path::[Class::]function, as in `TestItem.function`); empty means all.
     `first` names those that are run before the others, in that order.
     `skip` names single items (node ids) not to run: those an earlier, interrupted run has answered already.
+    `marks` names a module of the run that has a bytearray of that name: which of its bytes the code under test set is
+    reported with each test, and set back.
     `path_dirs` are appended to sys.path; `environment` is set, with "{dir}" standing for the private directory.
     """
 
@@ -70,6 +72,7 @@ class Suite:
     only: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    marks: str = ""
     path_dirs: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     stop_at_first_failure: bool = False
@@ -187,6 +190,8 @@ class TestItem:
     where: str = ""
     """path:line of the innermost frame that lies in a file of the suite or in a visible module"""
     resource: Resource | None = None
+    marked: int | None = None
+    """the marks set since the test before, and those set before the first: bit n for byte n; None if none were asked"""
 
     @property
     def function(self) -> str:

@@ -159,6 +159,7 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
         only=frozenset(suite["only"]),
         first=tuple(suite["first"]),
         skip=frozenset(suite["skip"]),
+        marks=suite["marks"],
         stop_at_first_failure=suite["stop_at_first_failure"],
         messages=suite["messages"],
     )

@@ -3,7 +3,7 @@
     {"event": "collected", "ids": [...]}            before `only` and `skip`; more than one when there are many
     {"event": "error", "path", "message", "where"}  a file that could not be collected
     {"event": "start", "id"}                        a test begins: if no outcome follows, the run ended in it
-    {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}
+    {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}    and "marked", if it is asked for
     {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a run that was not cut short
 
 Reports are built here, not by pytest, because its tracebacks cost more than most tests.
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -65,6 +66,7 @@ class Task:
     only: frozenset[str] = frozenset()
     first: tuple[str, ...] = ()
     skip: frozenset[str] = frozenset()
+    marks: str = ""
     stop_at_first_failure: bool = False
     messages: bool = True
 
@@ -81,6 +83,7 @@ class Recorder:
         self._ran = 0
         self._failed = False
         self._interrupted = False
+        self._marked_before: int | None = None
 
     def begin(self, task: Task) -> None:
         self._task = task
@@ -151,6 +154,8 @@ class Recorder:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._reports = []
+        if self._task.marks and self._marked_before is None:
+            self._marked_before = self._take_marks()
         self.emit("start", id=self._id(nodeid))
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> TestReport:
@@ -228,6 +233,7 @@ class Recorder:
         elif telling is not None and telling.failed and not message and self._messages:
             message = str(telling.longrepr)  # what pytest itself decided: a strict xfail that passed, failed subtests
         self._ran += 1
+        marked = {"marked": f"{(self._marked_before or 0) | self._take_marks():x}"} if self._task.marks else {}
         self._hold(
             "item",
             id=self._id(nodeid),
@@ -236,6 +242,7 @@ class Recorder:
             message=self._place.scrub(cap(message)),
             where=where,
             resource=resource_met,
+            **marked,
         )
         self._failed = outcome in ("failed", "error")
 
@@ -253,6 +260,13 @@ class Recorder:
 
     def pytest_keyboard_interrupt(self) -> None:
         self._interrupted = True  # pytest.exit comes here too
+
+    def _take_marks(self) -> int:
+        """Which marks are set, as bits; afterwards none is."""
+        marks = getattr(sys.modules.get(self._task.marks), self._task.marks, bytearray())
+        bits = sum(1 << number for number, mark in enumerate(marks) if mark)
+        marks[:] = bytes(len(marks))
+        return bits
 
     def _id(self, nodeid: str) -> str:
         """The clean id, which is the same in every run in this place."""

@@ -99,7 +99,8 @@ class SimulatedSuite:
     file cannot be collected, `class_errors` those on which a class of a name made while running cannot,
     `ends_at_import` how the whole run ends on a variant. `made_beside` are tests made while running, on all code but
     the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes.
-    `needs` names for a test another that must have run before it, or it fails."""
+    `needs` names for a test another that must have run before it, or it fails. `enters` are the blocks of the
+    reference, as bits, that tests report where marks are asked for; None where they report none."""
 
     unit: Unit
     tests: tuple[str, ...]
@@ -112,6 +113,7 @@ class SimulatedSuite:
     ends_at_import: Mapping[str, EndingKind] = field(default_factory=dict)
     test_seconds: float = 0.001
     needs: Mapping[str, str] = field(default_factory=dict)
+    enters: Mapping[str, int] | None = None
     random: Random = field(default_factory=lambda: Random(7))
     file: str = "test_mine.py"
     runs_left: int = 10**9
@@ -147,7 +149,7 @@ class SimulatedSuite:
         return self._suite(run, variant, words)
 
     def variant_of(self, run: Run) -> str:
-        [module] = run.modules
+        module = run.modules[0]
         if b"fails at every call" in module.source:
             return "broken"
         named = re.search(rb"VARIANT = '(.+)'", module.source)
@@ -183,7 +185,9 @@ class SimulatedSuite:
                 ending = Ending(ENDS_RUN[act], item, limit if timed else None, 9.0, words)
                 break
             told = "" if act is Act.PASS else f"AssertionError: {words}"
-            items.append(TestItem(item, OUTCOMES[act], seconds, told, f"{words}:3" if told else ""))
+            where = f"{words}:3" if told else ""
+            marked = self.enters.get(name, 0) if run.suite.marks and self.enters is not None else None
+            items.append(TestItem(item, OUTCOMES[act], seconds, told, where, marked=marked))
             if run.suite.stop_at_first_failure and act in (Act.FAIL, Act.ERROR):
                 break
         used = sum(item.seconds for item in items)

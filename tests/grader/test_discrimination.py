@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from grader import reach
 from grader.grade import grade
+from grader.plan import STANDARD
 from grader.report import MutantStatus, Report
 from grader.submission import Submission
 from grader.unit import Mutant, Unit, Wheat
@@ -69,6 +71,48 @@ def test_the_best_of_twenty_suites_of_fifty_coins_scores_nothing(unit: Unit, pro
 @pytest.mark.parametrize("probability", [0.9, 0.5, 0.1])
 def test_the_best_of_twenty_single_coins_is_far_from_passing(unit: Unit, probability: float) -> None:
     assert best_score(a_unit(unit, [f"m{n}" for n in range(MUTANTS)]), 1, probability) < 0.2
+
+
+class NoticingSuite(CoinSuite):
+    """One test, a coin where all tests are run; it fails for certain where it sees that some are left out."""
+
+    noticed = 0
+
+    def answer(self, run: Run) -> RunResult:
+        self.fewer = bool(run.suite.skip or run.suite.only)
+        self.noticed += bool(run.suite.skip)
+        return super().answer(run)
+
+    def _act(self, variant: str, test: str) -> Act:
+        if variant in ("broken", "own") or test != "test_coin":
+            return SimulatedSuite._act(self, variant, test)
+        return Act.FAIL if self.fewer else super()._act(variant, test)
+
+
+@pytest.mark.parametrize("probability", [0.7, 0.5, 0.2])
+def test_the_best_of_twenty_coins_that_notice_what_is_left_out_does_not_pass(unit: Unit, probability: float) -> None:
+    unit = with_mutants_inside(unit, MUTANTS)
+    scores, noticed = [], 0
+    for attempt in range(SUBMISSIONS):
+        changed = reach.changed(unit, unit.mutants[0].files)
+        suite = NoticingSuite(unit, ("test_coin", "test_a", "test_b"), enters={"test_coin": changed or 0})
+        suite.probability, suite.attempt = probability, attempt
+        report = suite.grade(seed=attempt, policy=replace(STANDARD, full_matrix_cpu_seconds=0.0))
+        scores.append(won(report))
+        noticed += suite.noticed
+    assert noticed >= SUBMISSIONS * MUTANTS  # and no kill came of it alone
+    assert max(scores) < 0.8
+
+
+def with_mutants_inside(unit: Unit, count: int) -> Unit:
+    """With mutants in the body of a function, so that the tests which reach them are known."""
+    unit = a_unit(unit, [f"m{n}" for n in range(count)])
+    [file] = unit.files
+
+    def source(name: str) -> bytes:
+        return file.reference.replace(b"return x / 2", f"return x / 2 + len(\"VARIANT = '{name}'\")".encode())
+
+    return replace(unit, mutants=tuple(replace(each, files={file.path: source(each.id)}) for each in unit.mutants))
 
 
 def test_no_text_is_met_twice_where_it_could_help(unit: Unit) -> None:

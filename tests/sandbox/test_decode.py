@@ -29,6 +29,11 @@ def test_a_whole_record_is_read() -> None:
     assert [(found.id, found.outcome) for found in decoded.record.items] == [("t.py::a", ItemOutcome.PASSED)]
 
 
+def test_marks_are_read_as_bits_where_there_are_any() -> None:
+    decoded = decode_record(COLLECTED + RAN_A + line("start", id="t.py::b") + item("t.py::b", marked="f" * 512))
+    assert [found.marked for found in decoded.record.items] == [None, 2**2048 - 1]
+
+
 def test_a_record_that_breaks_off_names_the_running_test() -> None:
     decoded = decode_record(COLLECTED + RAN_A + line("start", id="t.py::b") + b'{"event": "it')
     assert (decoded.running, decoded.end, decoded.problem) == ("t.py::b", None, "")
@@ -51,6 +56,10 @@ def test_a_record_that_breaks_off_names_the_running_test() -> None:
         line("start", id="t.py::b") + item("t.py::b", outcome="glorious"),
         line("start", id="t.py::b") + item("t.py::b", seconds="1"),
         line("start", id="t.py::b") + item("t.py::b", resource="luck"),
+        line("start", id="t.py::b") + item("t.py::b", marked=3),
+        line("start", id="t.py::b") + item("t.py::b", marked=""),
+        line("start", id="t.py::b") + item("t.py::b", marked="-1"),
+        line("start", id="t.py::b") + item("t.py::b", marked="f" * 513),
         line("start", id="t.py::b") + item("t.py::b", message="x" * 10**5),
         line("start", id="t.py::b") + item("t.py::b", extra=1),
         line("end", status=0, interrupted=False, selected=2, ran=2),

@@ -43,7 +43,8 @@ RECORD = b"".join(
         {"event": "start", "id": "t.py::a"},
         ITEM | {"id": "t.py::a", "outcome": "passed"},
         {"event": "start", "id": "t.py::b"},
-        ITEM | {"id": "t.py::b", "outcome": "failed", "seconds": 1, "where": "t.py:2", "resource": "memory"},
+        ITEM
+        | {"id": "t.py::b", "outcome": "failed", "seconds": 1, "where": "t.py:2", "resource": "memory", "marked": "a0"},
         {"event": "end", "status": 1, "interrupted": False, "selected": 2, "ran": 2},
     )
 )

@@ -142,6 +142,47 @@ def test_a_conftest_may_take_part_in_the_start(outcome_of: RunOne) -> None:
     assert outcomes(result) == {"test_it": "passed"}
 
 
+MARKED = b"""
+from marks import marks
+marks[0] = 1
+def f(x):
+    marks[1] = 1
+    if x:
+        marks[2] = 1
+def g():
+    marks[9] = 1
+"""
+
+
+def test_marks_that_the_code_sets_are_told_with_each_test(session: Session, run_of: MakeRun) -> None:
+    """Those of imports with every one, those of set-up and tear-down with their own."""
+    source = """
+import unit
+import pytest
+@pytest.fixture
+def before():
+    unit.f(0)
+@pytest.fixture
+def after():
+    yield
+    unit.g()
+def test_nothing(): pass
+def test_branch(): unit.f(1)
+def test_set_up(before): pass
+def test_tear_down(after): pass
+def test_failing():
+    unit.f(1)
+    assert 0
+"""
+    modules = (Module("marks", b"marks = bytearray(10)", "marks.py"), Module("unit", MARKED, "unit.py"))
+    [asked] = session.run([run_of(source, modules=modules, marks="marks")])
+    assert [item.marked for item in asked.record.items] == [0b1, 0b111, 0b11, 0b1000000001, 0b111]
+    [not_asked] = session.run([run_of(source, modules=modules)])
+    assert {item.marked for item in not_asked.record.items} == {None}
+    [none] = session.run([run_of("def test_it(): pass", modules=modules, marks="marks")])
+    assert none.record.items[0].marked == 0
+
+
 def test_unittest_classes_and_subtests_run(outcome_of: RunOne) -> None:
     result = outcome_of(
         """
