@@ -6,6 +6,7 @@ import resource
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from typing import Any
 import docker  # type: ignore[import-untyped]
 
 from bench.work import BENCH, MODULE, UNIT_PATH, Work, ask_mutmut, environment, lay, run_mutmut
-from grader import mutation, plan, verdicts
+from grader import mutation, plan, reach, verdicts
+from grader.reach import Reach
 from grader.unit import Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
-from sandbox.records import Limits, Module, Run, Session
+from sandbox.records import Limits, Module, Run, RunResult, Session
 
 JOBS = 2
 LIMITS = Limits(cpu_seconds=20, wall_seconds=120)
@@ -28,12 +30,14 @@ LIMITS = Limits(cpu_seconds=20, wall_seconds=120)
 
 @dataclass(frozen=True)
 class Took:
-    """One round of a contender: wall and CPU seconds of its processes, variants run, and those that failed."""
+    """One round of a contender: wall and CPU seconds of its processes, variants, those that failed, and the
+    seconds before the first of them, which are not counted."""
 
     wall_seconds: float
     cpu_seconds: float
     variants: int
     failed: frozenset[str]
+    start_seconds: float = 0.0
 
     @property
     def seconds_each(self) -> float:
@@ -49,11 +53,21 @@ def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[]
 
 
 def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = False) -> Took:
-    """As a grading does: the quickest tests first, and after a few variants those that caught most of these."""
-    runs = [run_of(name, unit, work, source, to_the_end) for name, source in work.variants.items()]
+    """As a grading does: of the tests those that reach the variant, if they are few; the quickest first, and after some
+    variants those that caught most of these."""
+    began = time.perf_counter()
+    calibration = calibrate(session, unit, work)
+    start = time.perf_counter() - began
+    spared = {} if to_the_end else spared_by(unit, work, reach.of_run(calibration))
+    runs = [
+        run_of(name, unit, work, source, skip=spared.get(name, ()), to_the_end=to_the_end)
+        for name, source in work.variants.items()
+        if len(spared.get(name, ())) < len(calibration.record.items)
+    ]
     few = len(runs) if to_the_end else math.ceil(len(runs) * plan.PILOT_SHARE)
-    [calibration] = session.run([run_of("calibration", unit, work, unit.files[0].reference, True)])
-    seconds = {item.function: item.seconds for item in calibration.record.items}
+    seconds: dict[str, float] = defaultdict(float)
+    for item in calibration.record.items:
+        seconds[item.function] += item.seconds
 
     def ordered(some: list[Run], first: tuple[str, ...]) -> list[Run]:
         return [replace(run, task=replace(run.suite, first=first)) for run in some]
@@ -64,13 +78,38 @@ def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = Fal
     results += session.run(ordered(runs[few:], likely))
     wall = time.perf_counter() - began
     failed = {result.run_id for result in results if verdicts.fails(result)}
-    return Took(wall, sum(result.usage.cpu_seconds for result in results), len(runs), frozenset(failed))
+    cpu = sum(result.usage.cpu_seconds for result in results)
+    return Took(wall, cpu, len(work.variants), frozenset(failed), start)
 
 
-def run_of(name: str, unit: Unit, work: Work, source: bytes, to_the_end: bool) -> Run:
+def calibrate(session: Session, unit: Unit, work: Work) -> RunResult:
+    """The run on the reference that says what each test takes and reaches."""
+    marked = reach.marked(tuple((file.path, file.reference) for file in unit.files))
+    if marked is None:
+        raise ValueError(f"the reference of {unit.id} takes no marks")
+    [source] = marked.variant.files.values()
+    run = run_of("calibration", unit, work, source, to_the_end=True)
+    suite = replace(run.suite, marks=marked.marks.name)
+    [result] = session.run([replace(run, task=suite, modules=(*run.modules, marked.marks))])
+    return result
+
+
+def spared_by(unit: Unit, work: Work, entered: Reach | None) -> dict[str, tuple[str, ...]]:
+    """The tests that variants are spared, for those of which few tests are left."""
+    if entered is None or not reach.can_be_asked(unit, work.suite):
+        return {}
+    [file] = unit.files
+    changes = {name: reach.changed(unit, {file.path: source}) for name, source in work.variants.items()}
+    spared = {name: entered.spared(bits, plan.STANDARD.few_tests_share) for name, bits in changes.items()}
+    return {name: left_out for name, left_out in spared.items() if left_out is not None}
+
+
+def run_of(
+    name: str, unit: Unit, work: Work, source: bytes, *, skip: tuple[str, ...] = (), to_the_end: bool = False
+) -> Run:
     module = Module(MODULE, source, UNIT_PATH)
     return plan.suite_run(
-        name, unit, work.suite, (module,), LIMITS, stop_at_first_failure=not to_the_end, messages=False
+        name, unit, work.suite, (module,), LIMITS, skip=skip, stop_at_first_failure=not to_the_end, messages=False
     )
 
 
@@ -146,8 +185,8 @@ def timed(work: Work, run: Callable[[str], bool]) -> Took:
     return Took(wall, cpu, len(work.variants), names)
 
 
-def mutmut(work: Work, folder: Path) -> tuple[Took, float]:
-    """Its mutants alone: what a run of all takes more than a run of the first. Also the seconds of that one."""
+def mutmut(work: Work, folder: Path) -> Took:
+    """Its mutants alone: what a run of all takes more than a run of the first, which is its start."""
     names = list(work.variants)
     one = Work({names[0]: b""}, ())
     start = timed(one, lambda name: run_mutmut(folder, [name], JOBS))
@@ -155,7 +194,7 @@ def mutmut(work: Work, folder: Path) -> tuple[Took, float]:
     results = ask_mutmut(folder, "results")
     failed = frozenset(name for name in names if results[name] != 0)
     wall = max(whole.wall_seconds - start.wall_seconds, 1e-3)
-    return Took(wall, whole.cpu_seconds - start.cpu_seconds, len(names) - 1, failed), start.wall_seconds
+    return Took(wall, whole.cpu_seconds - start.cpu_seconds, len(names) - 1, failed, start.wall_seconds)
 
 
 def children_cpu_seconds() -> float:

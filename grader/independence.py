@@ -48,19 +48,7 @@ CHANGING_FOR_ALL = {"put", "memmap", "tofile", "dump", "write", "setflags"}
 CHANGING_PREFIXES = ("set", "save", "seed", "reset", "register", "enable", "disable", "patch", "use_")
 CONSTANT_CALLS = {"range", "slice", "pytest.param", "numpy.float32", "numpy.float64", "numpy.int32", "numpy.int64"}
 READING = {
-    "len",
-    "zip",
-    "enumerate",
-    "sorted",
-    "list",
-    "tuple",
-    "set",
-    "dict",
-    "range",
-    "sum",
-    "min",
-    "max",
-    "reversed",
+    *("len", "zip", "enumerate", "sorted", "list", "tuple", "set", "dict", "range", "sum", "min", "max", "reversed"),
 }
 
 

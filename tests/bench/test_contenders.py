@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import contenders, growth, work
-from grader import plan
+from grader import plan, reach
 from grader.unit import Unit
 from grader.units import load_course
 from sandbox.process import ProcessSandbox
@@ -27,6 +27,20 @@ def test_ours_runs_every_variant_and_names_those_that_fail(unit: Unit, job: work
     with ProcessSandbox().session(plan.preload(unit)) as session:
         took = contenders.run_ours(session, unit, job)
     assert took.variants == 3 and "reference" not in took.failed and took.seconds_each * 3 == took.wall_seconds
+
+
+def test_a_variant_that_few_tests_reach_is_spared_the_others(unit: Unit) -> None:
+    [file] = unit.files
+    message = file.reference.replace(b"n_heads must divide d_model", b"n_heads must fit")
+    forward = file.reference.replace(b"return self.attend(x_q, x_kv, mask)[0]", b"return self.attend(x_q, x_kv)[0]")
+    job = work.Work({"message": message, "forward": forward}, work.suite_of())
+    with ProcessSandbox().session(plan.preload(unit)) as session:
+        entered = reach.of_run(contenders.calibrate(session, unit, job))
+        assert entered is not None
+        [(name, spared)] = contenders.spared_by(unit, job, entered).items()
+        took = contenders.run_ours(session, unit, job)
+    assert name == "message" and len(entered.entered) - len(spared) == 1
+    assert took.variants == 2 and took.failed == {"forward"} and took.start_seconds > 0
 
 
 def test_a_timed_contender_tells_what_failed() -> None:
