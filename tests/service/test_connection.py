@@ -46,6 +46,15 @@ def drip(connection, data, seconds=0.05):
     raise TimeoutError
 
 
+def test_a_body_does_not_wait_until_its_head_is_acknowledged(served):
+    with served.connect() as connection:
+        connection.sendall(REQUEST)
+        assert connection.recv(1)
+        (ours,) = served.server.server_state.connections
+        options = ours.transport.get_extra_info("socket")
+        assert options.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.parametrize("begun", [b"", b"GET /livez HTTP/1.1\r\nX-A: "])
 def test_a_head_that_does_not_come_is_not_waited_for(hasty, served, begun):
     with served.connect() as connection:
