@@ -14,7 +14,7 @@ from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
 from sandbox.records import EndingKind, ItemOutcome, RunResult, function_of
 
 MOST_RUNS_OF_A_MUTANT = 6
-PRIOR_CATCHES = 0.5  # of a test of which nothing is known
+PRIOR_CATCHES = 0.1  # of a test of which nothing is known; less with every mutant that it did not catch
 ITEM_SECONDS = 0.001  # what running any test costs besides
 
 
@@ -101,16 +101,20 @@ def likely_killers(seconds: Mapping[str, float], runs: Iterable[tuple[bool, RunR
     Before anything was caught the quickest come first. Tests that correct code made fail come last.
     """
     caught: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
     refused: set[str] = set()
     for is_mutant, result in runs:
-        failing = [name for name, test in join([result]).tests.items() if test.failing and test.counts]
+        tests = join([result]).tests
+        failing = [name for name, test in tests.items() if test.failing and test.counts]
         if is_mutant:
             caught.update(failing)
+            missed.update(name for name, test in tests.items() if test.outcome is Outcome.PASSED)
         else:
             refused.update(failing)
 
     def worth(name: str) -> float:
-        return -1.0 if name in refused else (caught[name] + PRIOR_CATCHES) / (seconds[name] + ITEM_SECONDS)
+        likely = caught[name] + PRIOR_CATCHES / (1 + missed[name])
+        return -1.0 if name in refused else likely / (seconds[name] + ITEM_SECONDS)
 
     return tuple(sorted(seconds, key=worth, reverse=True))
 

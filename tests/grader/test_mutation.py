@@ -188,9 +188,15 @@ def test_likely_killers_caught_most_and_those_that_reject_come_last() -> None:
 def test_what_a_test_costs_is_held_against_what_it_catches() -> None:
     seconds = {"t.py::a": 1.0, "t.py::b": 0.1}
     assert likely_killers(seconds) == ("t.py::b", "t.py::a")
-    caught = (True, ran("failed", "passed"))
-    assert likely_killers(seconds, [caught] * 4) == ("t.py::b", "t.py::a")
-    assert likely_killers(seconds, [caught] * 5) == ("t.py::a", "t.py::b")
+    once, often = (True, ran("passed", "failed")), (True, ran("failed", "passed"))
+    assert likely_killers(seconds, [once, *[often] * 9]) == ("t.py::b", "t.py::a")
+    assert likely_killers(seconds, [once, *[often] * 11]) == ("t.py::a", "t.py::b")
+
+
+def test_a_test_that_missed_mutants_comes_behind_one_that_met_none() -> None:
+    seconds = {"t.py::a": 1.0, "t.py::b": 2.0}
+    assert likely_killers(seconds) == ("t.py::a", "t.py::b")
+    assert likely_killers(seconds, [(True, ran("passed", ""))] * 2) == ("t.py::b", "t.py::a")
 
 
 def decision(status: MutantStatus) -> Decision:
