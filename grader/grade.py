@@ -145,7 +145,10 @@ class Runner:
         self.salts = plan.Salts(seed)
         self._progress = progress
 
-    def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
+    def batch(self, phase: str, runs: Sequence[Run], *, told: bool = True) -> tuple[RunResult, ...]:
+        """The results in order. Where the number of runs says something of the variants, progress is not `told`."""
+        if not told:
+            return self.session.run(runs) if runs else ()
         done = 0
 
         def count(result: RunResult) -> None:
@@ -394,7 +397,7 @@ class VariantRuns:
         for variants in (few, rest):
             first = mutation.likely_killers(self._seconds, [(True, result) for result in found.values()])
             runs = [self._run(variant, first=first, skip=spared[variant.id]) for variant in variants]
-            for variant, result in zip(variants, self._runner.batch("mutants", runs), strict=True):
+            for variant, result in zip(variants, self._runner.batch("mutants", runs, told=False), strict=True):
                 if entered.is_quiet(result, spared[variant.id]):
                     self._survived[variant.id] = mutation.survived(result)
                 else:

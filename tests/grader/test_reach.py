@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from grader import reach
-from grader.plan import STANDARD
+from grader.grade import Progress, grade
+from grader.plan import STANDARD, correct_variants
 from grader.report import MutantStatus, Report
 from grader.unit import Unit
 from sandbox.records import (
     CollectionError,
     Ending,
     EndingKind,
+    FakeSandbox,
     File,
     ItemOutcome,
     Record,
@@ -21,7 +23,7 @@ from sandbox.records import (
     RunResult,
     TestItem,
 )
-from tests.grader.simulated import Act, SimulatedSuite, a_unit, statuses
+from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit, statuses
 
 FIRST_FAILURE = replace(STANDARD, full_matrix_cpu_seconds=0.0)
 WHOLE = replace(FIRST_FAILURE, few_tests_share=0.0)
@@ -88,6 +90,23 @@ def test_one_that_they_notice_gets_its_first_run_which_that_confirms(wider: Unit
     assert runs_on(suite, "m") == [FEW, ALL]
     assert report.mutation is not None
     assert {mutant.killed_by for mutant in report.mutation.mutants} == {("test_mine.py::test_a",)}
+
+
+def test_progress_does_not_tell_how_many_mutants_few_tests_reach(wider: Unit) -> None:
+    suite = suite_of(wider, {"m": {"test_a": Act.FAIL}})
+    told: list[Progress] = []
+    grade(
+        suite.unit,
+        suite.submission(),
+        sandbox=FakeSandbox(suite.answer),
+        seed=1,
+        about=ABOUT,
+        policy=FIRST_FAILURE,
+        progress=told.append,
+    )
+    assert runs_on(suite, "m") == [FEW, ALL]
+    ended = [each.total for each in told if each.phase == "mutants" and each.done == each.total]
+    assert sum(ended) == len(correct_variants(suite.unit, FIRST_FAILURE)) + 2
 
 
 def test_first_runs_of_mutants_look_like_those_of_correct_code(wider: Unit) -> None:
