@@ -33,6 +33,7 @@ PLACE_RETRY_SECONDS = 5
 PLACE_WAIT_SECONDS = 5.0
 PLACES_PER_TOKEN_SHARE = 4  # one token holds at most a quarter of the places for uploads
 STORING = 1  # submissions that one process stores at a time: more are hardly faster, and hold up every other answer
+KEYED = 3  # of those with an Idempotency-Key, beside it
 
 
 _QUEUED = sa.select(sa.func.count()).select_from(runs).where(runs.c.status == Status.QUEUED.value)
@@ -60,12 +61,14 @@ def free_bytes(folder: Path) -> int:
 
 @dataclass
 class Pressure:
-    """What one process remembers: for what it closed, and whose uploads are under way. `storing` lets some store."""
+    """What one process remembers: for what it closed, and whose uploads are under way. `storing` lets some store,
+    `keyed` those with an Idempotency-Key: these may be told that the one being stored is theirs."""
 
     free_bytes: Callable[[Path], int] = free_bytes
     closed: set[str] = field(default_factory=set)
     uploads: list[str] = field(default_factory=list)
     storing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(STORING))
+    keyed: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(KEYED))
 
     def state(self, settings: Settings, connection: sa.Connection) -> tuple[Closed, ...]:
         """Everything that keeps intake closed now; empty: it is open."""

@@ -93,7 +93,7 @@ async def submit(
     seconds = min(_wait_seconds(wait, prefer), settings.max_wait_seconds)
     async with service.pressure.place(settings, sender.holder):
         form = await read_form(request, settings.max_body_bytes, settings.max_upload_seconds)
-        storing = service.pressure.storing
+        storing = service.pressure.keyed if idempotency_key else service.pressure.storing
         work = partial(_stored, service, sender, unit, form, posting, at_once=not seconds)
         accepted, answer = await to_thread.run_sync(work, limiter=storing)
         del form, work  # while the report is waited for, its bytes need not be in memory
