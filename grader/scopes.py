@@ -105,17 +105,25 @@ def bound_names(function: Function | ast.Lambda) -> set[str]:
     found = {argument.arg for argument in arguments(function.args)}
     for node in own_nodes(function):
         match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.alias(name=name, asname=asname):
-                found.add((asname or name).partition(".")[0])
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ClassDef(name=name):
                 found.add(name)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 found |= {f"{type(node).__name__.lower()} {name}" for name in names}
+            case _:
+                found |= _bound_here(node)
     return found
+
+
+def _bound_here(node: ast.AST) -> set[str]:
+    """The name that a node binds by its text, as a definition, an import, a handler or a pattern does."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
+            return {name}
+        case ast.alias(name=name, asname=asname):
+            return {(asname or name).partition(".")[0]}
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return {name}
+    return set()
 
 
 def is_opaque(function: Function) -> bool:
@@ -203,16 +211,12 @@ def _bound_by_text(function: Function) -> set[str]:
     found: set[str] = set()
     for node in walk(function):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
-                found.add(name)
-            case ast.alias(name=name, asname=asname):
-                found.add((asname or name).partition(".")[0])
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                found.add(name)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 found.update(names)
             case ast.NamedExpr(target=ast.Name(id=name)):  # inside a comprehension it binds outside of it
                 found.add(name)
+            case _:
+                found |= _bound_here(node)
     return found
 
 
