@@ -145,8 +145,7 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
     directory, suite = prepared.directory, header["suite"]
     laid_conftests = [f"{directory}/{path}" for path, _ in header["files"] if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
-    if not os.path.isdir(root):
-        os.makedirs(root)
+    os.makedirs(root, exist_ok=True)
     prepare_process(directory, suite["environment"])
     collected = prepared.complete()
     if not collected:

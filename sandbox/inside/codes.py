@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 from _pytest.assertion import rewrite
 
+from sandbox.inside.child import write
 from sandbox.inside.inert import imported_here, waiting_of
 
 Key = tuple[str, bytes]
@@ -158,8 +159,6 @@ def in_fork(work: Callable[[], bytes]) -> int:
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_SECONDS, COMPILE_SECONDS + 1))
         resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
-        view = memoryview(work())
-        while view:
-            view = view[os.write(write_end, view) :]
+        write(write_end, work())
     finally:
         os._exit(0)
