@@ -161,9 +161,14 @@ def from_op(data: Any, parents: Sequence[Tensor], vjp: Vjp, op: str = "") -> Ten
     out.data = np.asarray(data)
     out.grad = None
     out.op = op
-    out.requires_grad = is_grad_enabled() and any(parent.requires_grad for parent in parents)
-    out._parents = tuple(parents) if out.requires_grad else ()
-    out._vjp = vjp if out.requires_grad else None
+    out.requires_grad = False
+    out._parents = ()
+    out._vjp = None
+    for parent in parents:  # a loop: this is called by every op, and a generator costs more than all the rest
+        if parent.requires_grad:
+            if is_grad_enabled():
+                out.requires_grad, out._parents, out._vjp = True, tuple(parents), vjp
+            break
     return out
 
 
@@ -203,6 +208,8 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _binary(op: Callable[[Tensor, Tensor], Tensor], a: Any, b: Any) -> Tensor:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return op(a, b)
     known = (Tensor, Real, np.ndarray, np.generic)
     if isinstance(a, known) and isinstance(b, known):
         return op(*as_tensors(a, b))
