@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -79,6 +80,7 @@ class DockerSandbox:
         self._pool_size = pool_size
         self._lock = threading.Lock()
         self._fleets: dict[str, Fleet] = {}
+        self._ending = ThreadPoolExecutor(1, "sandbox-ending")
         reap(self._client)
         self._events = MemoryEvents(self._client)
         try:
@@ -94,11 +96,12 @@ class DockerSandbox:
     ) -> Iterator[StationSession]:
         try:
             fleet = self._fleet(runtime)
+            self._wait_for_endings()
             session = StationSession(fleet.pool.take, fleet.environment, preload, self._jobs, deadline_seconds)
             try:
                 yield session
             finally:
-                session.close()
+                self._ending.submit(session.close)  # a report does not wait for it, the next session does
         except EngineFailed as error:
             refuse_absent(self._client, error)
             raise
@@ -117,6 +120,7 @@ class DockerSandbox:
         """Remove the pools' containers. Sessions that are open keep theirs until they end."""
         for fleet in self._fleets.values():
             fleet.pool.close()
+        self._wait_for_endings()
         self._events.close()
         atexit.unregister(self.close)
         if self._client_is_ours:
@@ -127,6 +131,10 @@ class DockerSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _wait_for_endings(self) -> None:
+        """Until the containers of sessions that are over are gone: no more memory was set aside for them."""
+        self._ending.submit(int).result()
 
     def _fleet(self, runtime: str) -> "Fleet":
         """The containers of a runtime, which are made from its first use on. Raises ImageMissing."""
@@ -227,7 +235,6 @@ class Pool:
                 station = self._ready.get_nowait()
                 self._wanted.release()
                 if station.line.is_quiet():
-                    station.line.hasten()
                     return station
                 station.line.close()
         return self._open()
@@ -248,6 +255,7 @@ class Pool:
             while station is None and not self._closing.is_set():
                 try:
                     station = self._open_ahead()
+                    station.line.hasten()  # now, so that who takes it need not wait for that
                 except Exception:  # who opens a session meanwhile sees the same, by itself
                     self._closing.wait(RETRY_SECONDS)
             if station is not None:

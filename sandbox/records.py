@@ -318,7 +318,7 @@ class Sandbox(Protocol):
         """A session in which `preload` (trusted modules, in dependency order) is imported already in every run.
 
         `runtime` is one of `sandbox.runtimes`: the libraries that there are. On exit everything of the session is
-        removed. Raises SandboxError if it cannot be opened.
+        ended, and removed before the next one opens. Raises SandboxError if it cannot be opened.
         """
         ...
 

@@ -50,7 +50,7 @@ class Line(Protocol):
         ...
 
     def hasten(self) -> None:
-        """Give what is behind the line its full part of the cores: it is needed now."""
+        """Give what is behind the line its full part of the cores: it has started."""
         ...
 
     def memory_events(self) -> int:
