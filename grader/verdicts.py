@@ -93,6 +93,9 @@ class SuiteSeen:
         return sum(test.outcome in outcomes for test in self.tests.values())
 
 
+_UNSEEN = TestSeen(Outcome.NOT_RUN)
+
+
 def join(results: Sequence[RunResult], *, tell_limit: bool = True) -> SuiteSeen:
     """Put the runs of one suite on one version together, in the order they were made; there is at least one.
 
@@ -105,9 +108,9 @@ def join(results: Sequence[RunResult], *, tell_limit: bool = True) -> SuiteSeen:
         if (item_id := ended_in(result)) is not None:
             items[item_id] = of_ending(result.ending, tell_limit=tell_limit)
     collected = tuple(dict.fromkeys(item for result in results for item in result.record.collected))
-    by_function: dict[str, list[TestSeen]] = {function_of(item): [] for item in (*collected, *items)}
+    by_function: dict[str, list[TestSeen]] = {}
     for item_id in dict.fromkeys((*collected, *items)):
-        by_function[function_of(item_id)].append(items.get(item_id, TestSeen(Outcome.NOT_RUN)))
+        by_function.setdefault(function_of(item_id), []).append(items.get(item_id, _UNSEEN))
     last = results[-1]
     explained = last.complete or ended_in(last) is not None
     return SuiteSeen(
@@ -182,6 +185,8 @@ def _of_item(item: TestItem) -> TestSeen:
 
 def _together(seen: Sequence[TestSeen]) -> TestSeen:
     """A function's parameters as one: the worst outcome, with its message, and the time of all."""
+    if len(seen) == 1:
+        return seen[0]
     worst = min(seen, key=lambda test: _WORST_FIRST.index(test.outcome))
     return TestSeen(
         outcome=worst.outcome,

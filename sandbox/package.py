@@ -36,10 +36,7 @@ def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
 
 
 def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
-    for file in suite.files:
-        check_path(file.path)
-    if len({PurePosixPath(file.path) for file in suite.files}) != len(suite.files):
-        raise ValueError("two files of one path")
+    check_paths(tuple(file.path for file in suite.files))
     header = {
         "files": [[file.path, len(file.data)] for file in suite.files],
         "modules": modules.descriptions,
@@ -113,6 +110,15 @@ def _code_of(module: Module) -> bytes:
 
 def joined(files: Sequence[File]) -> bytes:
     return b"".join(file.data for file in files)
+
+
+@lru_cache(maxsize=64)  # every run of a suite has the same files
+def check_paths(paths: tuple[str, ...]) -> None:
+    """Raises ValueError unless each path stays inside the run's directory, and appears once."""
+    for path in paths:
+        check_path(path)
+    if len({PurePosixPath(path) for path in paths}) != len(paths):
+        raise ValueError("two files of one path")
 
 
 def check_path(path: str) -> None:

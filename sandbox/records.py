@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 from sandbox.arrays import Array
@@ -199,6 +200,7 @@ class TestItem:
         return function_of(self.id)
 
 
+@lru_cache(maxsize=4096)  # every run of a suite has the same ids
 def function_of(item_id: str) -> str:
     """Strip a node id's parameters: "test_a.py::test_b[x-1]" -> "test_a.py::test_b"."""
     path, separator, rest = item_id.partition("::")

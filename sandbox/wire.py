@@ -90,16 +90,11 @@ def parse(text: bytes) -> Any:
     """JSON without what JSON leaves open: no NaN, no infinities, no duplicate keys, no lone surrogates, no integer
     of more than INTEGER_DIGITS digits, nothing nested deeper than DEPTH."""
     try:
-        value = json.loads(
-            text.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_constant,
-        )
+        value = _DECODER.decode(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise WireError(f"not the JSON we speak: {type(error).__name__}") from error
-    _check(value, DEPTH)
+    if b"\\u" in text or text.count(b"{") + text.count(b"[") > DEPTH:  # without both, nothing can be wrong with it
+        _check(value, DEPTH)
     return value
 
 
@@ -145,6 +140,9 @@ def _float(digits: str) -> float:
 
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
 
 
 def _check(value: Any, depth: int) -> None:
