@@ -1,6 +1,5 @@
 """Variants and a suite arrive; for each way of running one on the other, how long it took and which variants failed."""
 
-import math
 import os
 import resource
 import subprocess
@@ -18,8 +17,8 @@ from typing import Any
 import docker  # type: ignore[import-untyped]
 
 from bench.work import BENCH, MODULE, UNIT_PATH, Work, ask_mutmut, environment, lay, run_mutmut
-from grader import mutation, plan, reach, verdicts
-from grader.reach import Reach
+from grader import plan, reach, verdicts
+from grader.priorities import Priorities
 from grader.unit import Unit
 from sandbox.docker_engine import IMAGE, DockerSandbox
 from sandbox.records import Limits, Module, Run, RunResult, Session
@@ -53,29 +52,31 @@ def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[]
 
 
 def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = False) -> Took:
-    """As a grading does: of the tests those that reach the variant, if they are few; the quickest first, and after some
-    variants those that caught most of these."""
+    """As a grading does: those tests first that catch most of what came before; of the tests those that reach the
+    variant, if they are few."""
     began = time.perf_counter()
     calibration = calibrate(session, unit, work)
     start = time.perf_counter() - began
-    spared = {} if to_the_end else spared_by(unit, work, reach.of_run(calibration))
-    runs = [
-        run_of(name, unit, work, source, skip=spared.get(name, ()), to_the_end=to_the_end)
-        for name, source in work.variants.items()
-        if len(spared.get(name, ())) < len(calibration.record.items)
-    ]
-    few = len(runs) if to_the_end else math.ceil(len(runs) * plan.PILOT_SHARE)
+    entered = None if to_the_end or not reach.can_be_asked(unit, work.suite) else reach.of_run(calibration)
     seconds: dict[str, float] = defaultdict(float)
     for item in calibration.record.items:
         seconds[item.function] += item.seconds
+    priorities = Priorities(seconds)
+    [file] = unit.files
 
-    def ordered(some: list[Run], first: tuple[str, ...]) -> list[Run]:
-        return [replace(run, task=replace(run.suite, first=first)) for run in some]
+    def runs() -> Iterator[Run]:
+        for name, source in work.variants.items():
+            if entered is None:
+                yield run_of(name, unit, work, source, to_the_end=to_the_end)
+                continue
+            changed = reach.changed(unit, {file.path: source})
+            spared = entered.spared(changed, plan.STANDARD.few_tests_share) or ()
+            if len(spared) < len(calibration.record.items):
+                first = priorities.order(entering=entered.entering(changed))
+                yield run_of(name, unit, work, source, first=first, skip=spared)
 
     began = time.perf_counter()
-    results = session.run(ordered(runs[:few], mutation.likely_killers(seconds)))
-    likely = mutation.likely_killers(seconds, [(True, result) for result in results])
-    results += session.run(ordered(runs[few:], likely))
+    results = session.run(runs(), lambda result: priorities.saw("", result))
     wall = time.perf_counter() - began
     failed = {result.run_id for result in results if verdicts.fails(result)}
     cpu = sum(result.usage.cpu_seconds for result in results)
@@ -94,22 +95,23 @@ def calibrate(session: Session, unit: Unit, work: Work) -> RunResult:
     return result
 
 
-def spared_by(unit: Unit, work: Work, entered: Reach | None) -> dict[str, tuple[str, ...]]:
-    """The tests that variants are spared, for those of which few tests are left."""
-    if entered is None or not reach.can_be_asked(unit, work.suite):
-        return {}
-    [file] = unit.files
-    changes = {name: reach.changed(unit, {file.path: source}) for name, source in work.variants.items()}
-    spared = {name: entered.spared(bits, plan.STANDARD.few_tests_share) for name, bits in changes.items()}
-    return {name: left_out for name, left_out in spared.items() if left_out is not None}
-
-
 def run_of(
-    name: str, unit: Unit, work: Work, source: bytes, *, skip: tuple[str, ...] = (), to_the_end: bool = False
+    name: str,
+    unit: Unit,
+    work: Work,
+    source: bytes,
+    *,
+    first: tuple[str, ...] = (),
+    skip: tuple[str, ...] = (),
+    to_the_end: bool = False,
 ) -> Run:
-    module = Module(MODULE, source, UNIT_PATH)
+    module, stop = Module(MODULE, source, UNIT_PATH), not to_the_end
     return plan.suite_run(
-        name, unit, work.suite, (module,), LIMITS, skip=skip, stop_at_first_failure=not to_the_end, messages=False
+        *(name, unit, work.suite, (module,), LIMITS),
+        first=first,
+        skip=skip,
+        stop_at_first_failure=stop,
+        messages=False,
     )
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from grader import local
 from sandbox.records import File
@@ -82,4 +83,5 @@ def mutmut_mutants(folder: Path, most: int) -> dict[str, bytes]:
     names = sorted(ask_mutmut(folder, "results"))
     step = max(1.0, len(names) / most)
     chosen = [names[int(i * step)] for i in range(min(most, len(names)))]
+    Random(most).shuffle(chosen)  # as in a grading: of neighbours one says much of the next
     return {name: str(source).encode() for name, source in ask_mutmut(folder, "sources", *chosen).items()}

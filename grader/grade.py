@@ -8,7 +8,7 @@ this module makes the runs they ask for. Failures of ours leave as SandboxError;
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from grader.mutation import Decision, Judgement, Next
 from grader.mutation_part import why_not_run
 from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
+from grader.priorities import Priorities
 from grader.reach import Reach
 from grader.report import MutantStatus, Report
 from grader.seen import About, MutationSeen, OwnSeen, Seen
@@ -145,21 +146,33 @@ class Runner:
         self.salts = plan.Salts(seed)
         self._progress = progress
 
-    def batch(self, phase: str, runs: Sequence[Run], *, told: bool = True) -> tuple[RunResult, ...]:
-        """The results in order. Where the number of runs says something of the variants, progress is not `told`."""
-        if not told:
-            return self.session.run(runs) if runs else ()
+    def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
+        """The results in order."""
+        return self.each(phase, runs, len(runs))
+
+    def each(
+        self,
+        phase: str,
+        runs: Iterable[Run],
+        total: int | None,
+        on_result: Callable[[RunResult], None] = lambda result: None,
+    ) -> tuple[RunResult, ...]:
+        """The results in order, of runs that may depend on those before. Where their number says something of the
+        variants no `total` is given, and nobody is told of progress."""
         done = 0
 
-        def count(result: RunResult) -> None:
+        def take(result: RunResult) -> None:
             nonlocal done
             done += 1
-            self._progress(Progress(phase, done, len(runs)))
+            on_result(result)
+            if total is not None:
+                self._progress(Progress(phase, done, total))
 
-        if not runs:
+        if total == 0:
             return ()
-        self._progress(Progress(phase, 0, len(runs)))
-        return self.session.run(runs, count)
+        if total is not None:
+            self._progress(Progress(phase, 0, total))
+        return self.session.run(runs, take)
 
     def resumed(
         self,
@@ -323,6 +336,8 @@ class VariantRuns:
         count = len(self._correct) + len(self._built)
         self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, count, policy)
         self._entered = None if self.complete else entered
+        self._categories = {mutant.id: mutant.category for mutant in unit.mutants}
+        self._priorities = Priorities(self._seconds)
         self._survived: dict[str, Decision] = {}
 
     def _run(
@@ -366,13 +381,13 @@ class VariantRuns:
         return [(variant, [result]) for variant, result in zip(order, results, strict=True)]
 
     def _to_first_failure(self, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
-        """Each variant once, the quickest tests first, and then those that caught most of a few (decision 0160)."""
-        tried = {} if self._entered is None else self._try_few_tests(self._entered, order)
-        seen = [(True, result) for result in tried.values()]
-        few, rest = plan.pilot([variant for variant in order if variant.id not in self._survived])
-        found = self._once(few, mutation.likely_killers(self._seconds, seen))
-        seen += [(variant.kind == "mutant", result) for variant, [result] in found]
-        found += self._once(rest, mutation.likely_killers(self._seconds, seen))
+        """Each variant once, those tests first that catch most for what they cost."""
+        if self._entered is None:
+            tried: dict[str, RunResult] = {}
+            found = self._in_two_orders(order)
+        else:
+            tried = self._try_few_tests(self._entered, order)
+            found = self._in_many_orders(self._entered, [each for each in order if each.id not in self._survived])
         refused = [variant for variant, [result] in found if variant.kind != "mutant" and verdicts.fails(result)]
         if refused and not all(verdicts.fails(result) for _, [result] in self._once(refused)):
             self._survived.clear()
@@ -381,6 +396,49 @@ class VariantRuns:
             if variant.id in tried and mutation.agree(results[0], tried[variant.id]):
                 results.append(tried[variant.id])
         return found
+
+    def _in_two_orders(self, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
+        """For tests that may hang on each other: each order is tried on correct code too (decision 0160)."""
+        few, rest = plan.pilot(order)
+        found = self._once(few, self._priorities.order())
+        for variant, [result] in found:
+            self._learn(variant, result)
+        return found + self._once(rest, self._priorities.order())
+
+    def _in_many_orders(self, entered: Reach, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
+        """For tests that share nothing: to each mutant its own, and to correct code that of any mutant (0247)."""
+        mutants = [variant for variant in order if variant.kind == "mutant"]
+
+        def first_of(variant: Variant) -> tuple[str, ...]:
+            met_as = variant if variant.kind == "mutant" or not mutants else self._runner.order.choice(mutants)
+            entering = entered.entering(reach.changed(self._unit, met_as.files))
+            return self._priorities.order(self._categories.get(met_as.id), entering)
+
+        results = self._one_by_one(order, lambda variant: self._run(variant, first=first_of(variant)), len(order))
+        return [(variant, [result]) for variant, result in zip(order, results, strict=True)]
+
+    def _one_by_one(
+        self, order: Sequence[Variant], run_of: Callable[[Variant], Run], told: int | None
+    ) -> tuple[RunResult, ...]:
+        """A run of each variant, made out when its turn has come, from what was learned until then."""
+        under_way: dict[str, Variant] = {}
+
+        def runs() -> Iterator[Run]:
+            for variant in order:
+                run = run_of(variant)
+                under_way[run.id] = variant
+                yield run
+
+        def take(result: RunResult) -> None:
+            self._learn(under_way.pop(result.run_id), result)
+
+        return self._runner.each("mutants", runs(), told, take)
+
+    def _learn(self, variant: Variant, result: RunResult) -> None:
+        if variant.kind == "mutant":
+            self._priorities.saw(self._categories[variant.id], result)
+        else:
+            self._priorities.saw_correct(result)
 
     def _try_few_tests(self, entered: Reach, order: Sequence[Variant]) -> dict[str, RunResult]:
         """Run on mutants the tests that reach them, where these are few; note those that survived, and return the runs
@@ -392,16 +450,18 @@ class VariantRuns:
                 spared[variant.id] = left_out
         unreached = [mid for mid, left_out in spared.items() if len(left_out) == len(entered.entered)]
         self._survived = {mid: mutation.survived(None) for mid in unreached}
-        few, rest = plan.pilot([self._mutants[mid] for mid in spared if mid not in self._survived])
+        variants = [self._mutants[mid] for mid in spared if mid not in self._survived]
+
+        def run_of(variant: Variant) -> Run:
+            first = self._priorities.order(self._categories[variant.id])
+            return self._run(variant, first=first, skip=spared[variant.id])
+
         found: dict[str, RunResult] = {}
-        for variants in (few, rest):
-            first = mutation.likely_killers(self._seconds, [(True, result) for result in found.values()])
-            runs = [self._run(variant, first=first, skip=spared[variant.id]) for variant in variants]
-            for variant, result in zip(variants, self._runner.batch("mutants", runs, told=False), strict=True):
-                if entered.is_quiet(result, spared[variant.id]):
-                    self._survived[variant.id] = mutation.survived(result)
-                else:
-                    found[variant.id] = result
+        for variant, result in zip(variants, self._one_by_one(variants, run_of, None), strict=True):
+            if entered.is_quiet(result, spared[variant.id]):
+                self._survived[variant.id] = mutation.survived(result)
+            else:
+                found[variant.id] = result
         return found
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:

@@ -14,8 +14,6 @@ from grader.verdicts import OUT_OF_TIME, SuiteSeen, TestSeen, join
 from sandbox.records import EndingKind, ItemOutcome, RunResult, function_of
 
 MOST_RUNS_OF_A_MUTANT = 6
-PRIOR_CATCHES = 0.1  # of a test of which nothing is known; less with every mutant that it did not catch
-ITEM_SECONDS = 0.001  # what running any test costs besides
 
 
 @dataclass(frozen=True)
@@ -92,31 +90,6 @@ def _judge_file(path: str, correct: Correct) -> Judgement:
     loads_sometimes = 0 < rejected.count(REFERENCE) < sum(variant == REFERENCE for variant, _ in correct)
     unique = tuple(dict.fromkeys(rejected)) or (REFERENCE,)  # on the calibration run alone
     return Judgement(len(correct) - len(rejected), len(correct), unique, flaky=loads_sometimes or not rejected)
-
-
-def likely_killers(seconds: Mapping[str, float], runs: Iterable[tuple[bool, RunResult]] = ()) -> tuple[str, ...]:
-    """Tests in the order that finds a failure soonest: by how likely each catches a mutant, for what it costs.
-
-    `seconds` is what each takes on correct code; `runs` are variants' first ones, each with whether it is a mutant.
-    Before anything was caught the quickest come first. Tests that correct code made fail come last.
-    """
-    caught: Counter[str] = Counter()
-    missed: Counter[str] = Counter()
-    refused: set[str] = set()
-    for is_mutant, result in runs:
-        tests = join([result]).tests
-        failing = [name for name, test in tests.items() if test.failing and test.counts]
-        if is_mutant:
-            caught.update(failing)
-            missed.update(name for name, test in tests.items() if test.outcome is Outcome.PASSED)
-        else:
-            refused.update(failing)
-
-    def worth(name: str) -> float:
-        likely = caught[name] + PRIOR_CATCHES / (1 + missed[name])
-        return -1.0 if name in refused else likely / (seconds[name] + ITEM_SECONDS)
-
-    return tuple(sorted(seconds, key=worth, reverse=True))
 
 
 class Next(Enum):

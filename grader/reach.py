@@ -16,7 +16,7 @@ from grader.library import top
 from grader.plan import Variant
 from grader.unit import Unit
 from sandbox.kept import made_once
-from sandbox.records import File, ItemOutcome, Module, RunResult
+from sandbox.records import File, ItemOutcome, Module, RunResult, function_of
 
 MOST_BLOCKS = 2048
 """what a run reports of a test is as long"""
@@ -47,6 +47,12 @@ class Reach:
         if entering > share * sum(self.seconds.values()):
             return None
         return tuple(item for item, blocks in self.entered.items() if not blocks & changed)
+
+    def entering(self, changed: int | None) -> frozenset[str] | None:
+        """The test functions that enter some of these blocks; None where that is not known."""
+        if changed is None:
+            return None
+        return frozenset(function_of(item) for item, blocks in self.entered.items() if blocks & changed)
 
     def is_quiet(self, result: RunResult, spared: Sequence[str]) -> bool:
         """Whether the run of a variant was of just the tests that it was not spared, and nothing happened in it."""

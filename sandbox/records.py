@@ -4,7 +4,7 @@ A `Sandbox` opens a `Session` for one submission. A session makes `Run`s: each i
 in a fresh process with its own files and its own version of the modules under test, and ends in one `RunResult`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -291,12 +291,13 @@ class Session(Protocol):
 
     def run(
         self,
-        runs: Sequence[Run],
+        runs: Iterable[Run],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         """Make the runs, at most the session's number of jobs at a time, started in the order given.
 
-        Returns one result per run, in the order given; `on_result` sees each as it comes. Raises SandboxError for
+        Returns one result per run, in the order given; `on_result` sees each as it comes. A run is asked for shortly
+        before it is made, so it may depend on results that came until then. Raises SandboxError for
         failures of ours only. After the session's deadline every run left ends as DEADLINE.
         """
         ...
@@ -330,7 +331,7 @@ class FakeSandbox:
 
     def __init__(self, answer: Callable[[Run], RunResult]) -> None:
         self.answer = answer
-        self.batches: list[tuple[Run, ...]] = []
+        self.batches: list[list[Run]] = []
 
     @contextmanager
     def session(
@@ -347,12 +348,14 @@ class FakeSession:
 
     def run(
         self,
-        runs: Sequence[Run],
+        runs: Iterable[Run],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
-        self._sandbox.batches.append(tuple(runs))
+        batch: list[Run] = []
+        self._sandbox.batches.append(batch)
         results = []
         for run in runs:
+            batch.append(run)
             if self._cancelled:
                 raise SandboxError("the session was cancelled")
             results.append(self._sandbox.answer(run))

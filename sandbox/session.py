@@ -6,8 +6,8 @@ that ran out of memory as a whole, or was lost, costs only time. Runs that were 
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count, islice
 
@@ -78,7 +78,7 @@ class StationSession:
 
     def run(
         self,
-        runs: Sequence[Run],
+        runs: Iterable[Run],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         return Batch(self, runs, on_result).make()
@@ -168,19 +168,20 @@ class StationSession:
 class Batch:
     """The runs of one call: which are waiting, which must be alone, which are being made."""
 
-    def __init__(self, session: StationSession, runs: Sequence[Run], on_result: Callable[[RunResult], None]) -> None:
+    def __init__(self, session: StationSession, runs: Iterable[Run], on_result: Callable[[RunResult], None]) -> None:
         self._session = session
-        self._runs = runs
+        self._coming = iter(runs)
         self._on_result = on_result
+        self._runs: list[Run] = []  # that have come
         self._results: dict[int, RunResult] = {}
-        self._waiting = deque(range(len(runs)))
+        self._waiting: deque[int] = deque()
         self._alone: deque[int] = deque()
-        self._losses = [0] * len(runs)
+        self._losses: Counter[int] = Counter()
         self._flying: dict[int, Flight] = {}
 
     def make(self) -> tuple[RunResult, ...]:
         try:
-            while len(self._results) < len(self._runs):
+            while self._flying or self._alone or self._some_wait():
                 self._step()
         except BaseException:
             # What was in flight must not be taken for a later batch's.
@@ -197,17 +198,27 @@ class Batch:
         except Lost as error:
             self._recover(error)
 
+    def _some_wait(self) -> bool:
+        """Whether runs wait; the next is asked for when all before it were handed over."""
+        if not self._waiting:
+            for run in islice(self._coming, 1):
+                self._waiting.append(len(self._runs))
+                self._runs.append(run)
+        return bool(self._waiting)
+
     def _start_what_fits(self) -> None:
         if self._session.left_seconds() <= 0:
-            for index in (*self._waiting, *self._alone):
+            while self._some_wait():
+                self._keep(self._waiting[0], RunResult(self._runs[self._waiting[0]].id, Ending(EndingKind.DEADLINE)))
+                self._waiting.popleft()
+            for index in self._alone:
                 self._keep(index, RunResult(self._runs[index].id, Ending(EndingKind.DEADLINE)))
-            self._waiting.clear()
             self._alone.clear()
         if self._alone:  # first, because what becomes of them says how the others are best made
             if not self._flying:
                 self._start(self._alone)
             return
-        while self._waiting and len(self._flying) < (1 if self._session.narrow else self._session.jobs + AHEAD):
+        while len(self._flying) < (1 if self._session.narrow else self._session.jobs + AHEAD) and self._some_wait():
             self._start(self._waiting)
 
     def _start(self, queue: deque[int]) -> None:

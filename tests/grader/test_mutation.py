@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import pytest
 
 from grader import mutation
-from grader.mutation import MOST_RUNS_OF_A_MUTANT, Decision, Judgement, Next, likely_killers
+from grader.mutation import MOST_RUNS_OF_A_MUTANT, Decision, Judgement, Next
 from grader.report import MutantStatus
 from grader.verdicts import SuiteSeen, join
 from sandbox.records import CollectionError, Ending, EndingKind, ItemOutcome, Record, RunResult, TestItem
@@ -173,30 +173,6 @@ def test_a_file_that_loads_on_some_reference_runs_is_flaky() -> None:
 
 
 # -- the score -------------------------------------------------------------------------------------------------------
-
-
-A_SECOND_EACH = {"t.py::a": 1.0, "t.py::b": 1.0}
-
-
-def test_likely_killers_caught_most_and_those_that_reject_come_last() -> None:
-    runs = [(True, ran("failed", "passed")), (True, ran("passed", "failed")), (True, ran("passed", "error"))]
-    assert likely_killers(A_SECOND_EACH, runs) == ("t.py::b", "t.py::a")
-    assert likely_killers(A_SECOND_EACH, [*runs, (False, ran("passed", "failed"))]) == ("t.py::a", "t.py::b")
-    assert likely_killers(A_SECOND_EACH, [(False, ran()), (True, ran())]) == ("t.py::a", "t.py::b")
-
-
-def test_what_a_test_costs_is_held_against_what_it_catches() -> None:
-    seconds = {"t.py::a": 1.0, "t.py::b": 0.1}
-    assert likely_killers(seconds) == ("t.py::b", "t.py::a")
-    once, often = (True, ran("passed", "failed")), (True, ran("failed", "passed"))
-    assert likely_killers(seconds, [once, *[often] * 9]) == ("t.py::b", "t.py::a")
-    assert likely_killers(seconds, [once, *[often] * 11]) == ("t.py::a", "t.py::b")
-
-
-def test_a_test_that_missed_mutants_comes_behind_one_that_met_none() -> None:
-    seconds = {"t.py::a": 1.0, "t.py::b": 2.0}
-    assert likely_killers(seconds) == ("t.py::a", "t.py::b")
-    assert likely_killers(seconds, [(True, ran("passed", ""))] * 2) == ("t.py::b", "t.py::a")
 
 
 def decision(status: MutantStatus) -> Decision:

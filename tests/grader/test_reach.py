@@ -29,6 +29,7 @@ FIRST_FAILURE = replace(STANDARD, full_matrix_cpu_seconds=0.0)
 WHOLE = replace(FIRST_FAILURE, few_tests_share=0.0)
 TESTS = ("test_a", "test_b", "test_c", "test_d", "test_e")
 ELSEWHERE = 1
+CORRECT = ("reference", "w01", "w02", "w03", "w04", "w05")
 SURVIVED, KILLED, TIMEOUT = MutantStatus.SURVIVED, MutantStatus.KILLED, MutantStatus.TIMEOUT
 
 
@@ -112,9 +113,33 @@ def test_progress_does_not_tell_how_many_mutants_few_tests_reach(wider: Unit) ->
 def test_first_runs_of_mutants_look_like_those_of_correct_code(wider: Unit) -> None:
     suite = suite_of(wider, {"m": {"test_a": Act.FAIL}})
     graded(suite)
-    first = [run.suite for on, run in suite.log if on == "m"][1]
-    correct = [run.suite for on, run in suite.log if on in ("reference", "w01", "w02", "w03", "w04", "w05")]
-    assert first in correct and not first.only and not first.skip and first.first
+    correct = [run.suite for on, run in suite.log if on in CORRECT and run.suite.first]
+    of_mutants = [run.suite for on, run in suite.log if on in ("m", "n") and not (run.suite.only or run.suite.skip)]
+    assert len(of_mutants) == 2 and len(correct) == 8
+    assert {replace(each, first=()) for each in of_mutants} == {replace(each, first=()) for each in correct}
+    assert all(sorted(each.first) == sorted(correct[0].first) for each in of_mutants)
+
+
+def test_tests_that_enter_a_mutant_come_first_and_correct_code_meets_all_their_orders(unit: Unit) -> None:
+    unit = a_unit(unit, [f"m{n}" for n in range(40)])
+    [file] = unit.files
+    places = (b"return x / 2", b"self.factor + self.offset")
+    mutants = []
+    for n, mutant in enumerate(unit.mutants):
+        changed = places[n % 2] + f" + len(\"VARIANT = '{mutant.id}'\")".encode()
+        mutants.append(replace(mutant, files={file.path: file.reference.replace(places[n % 2], changed)}))
+    halving, doubling = (reach.changed(unit, mutant.files) or 0 for mutant in mutants[:2])
+    enters = {"test_a": halving, "test_b": doubling, "test_c": halving | doubling}
+    acts = {mutant.id: {"test_c": Act.FAIL} for mutant in mutants}
+    suite = SimulatedSuite(replace(unit, mutants=tuple(mutants)), tuple(enters), acts, enters=enters)
+    report = suite.grade(policy=replace(FIRST_FAILURE, few_tests_share=0.1))
+    assert set(statuses(report).values()) == {KILLED}
+
+    runs = [(on, run.suite) for on, run in suite.log if not run.suite.only and run.suite.first]
+    last = {on: each.first[-1].partition("::")[2] for on, each in runs if on not in CORRECT}
+    assert [last[mutant.id] for mutant in mutants] == ["test_b", "test_a"] * 20
+    assert {each.first for on, each in runs if on in CORRECT} <= {each.first for on, each in runs if on not in CORRECT}
+    assert {each.first[-1].partition("::")[2] for on, each in runs if on in CORRECT} == {"test_a", "test_b"}
 
 
 class Noticing(SimulatedSuite):

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -100,6 +100,38 @@ def session_of(*answers: Callable[[str, int], bytes | None], out_of_memory: bool
 
 def runs(count: int) -> list[Run]:
     return [Run(str(number), Suite((File("suite/t.py", b""),)), ()) for number in range(count)]
+
+
+def test_a_run_is_asked_for_when_those_before_were_handed_over_and_may_depend_on_results() -> None:
+    session = session_of(result)
+    seen: list[str] = []
+    known: list[int] = []
+
+    def coming() -> Iterator[Run]:
+        for run in runs(10):
+            known.append(len(seen))
+            yield run
+
+    found = session.run(coming(), lambda each: seen.append(each.run_id))
+    assert [each.run_id for each in found] == [str(number) for number in range(10)]
+    assert known == [0] * (2 + AHEAD) + list(range(1, 7))
+
+
+def test_runs_that_come_from_a_generator_are_made_again_too_when_the_station_is_lost() -> None:
+    session = session_of(lambda nonce, seq: None, result)
+    found = session.run(iter(runs(7)))
+    assert [each.run_id for each in found] == [str(number) for number in range(7)]
+    assert all(each.complete for each in found)
+
+
+def test_all_runs_that_were_to_come_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_of(result)
+    left = iter([1.0] * 8)
+    monkeypatch.setattr(session, "left_seconds", lambda: next(left, 0.0))
+    found = session.run(iter(runs(9)))
+    kinds = [each.ending.kind for each in found]
+    assert kinds == sorted(kinds) and len(kinds) == 9
+    assert {EndingKind.COMPLETE, EndingKind.DEADLINE} == set(kinds)
 
 
 def test_a_lost_station_s_runs_are_made_again() -> None:
