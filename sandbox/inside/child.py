@@ -4,10 +4,11 @@ Everything from `enter` on is done before the run's files and modules are receiv
 memory until this process can no longer reach anything that is not its own.
 """
 
+import _signal  # type: ignore[import-not-found]  # without the enums of `signal`, which cost a page for each name
+import json
 import os
 import random
 import resource
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,12 +22,16 @@ from sandbox.inside.drive import run_drive
 from sandbox.inside.modules import MemoryFinder, Source
 from sandbox.inside.pytest_session import PreparedSession, needs_fresh, run_afresh
 from sandbox.inside.recorder import Place, Recorder, Task
-from sandbox.wire import Header, decode
+from sandbox.wire import PREFIX, Header
 
 RECORD_FD = 3
 PACKAGE_FD = 4
 PIPE_BYTES = 1 << 16  # what a pipe holds
-PROTECTED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM)
+HANDLERS = (
+    (_signal.SIGCHLD, _signal.SIG_DFL),
+    (_signal.SIGINT, _signal.default_int_handler),
+    (_signal.SIGTERM, _signal.SIG_DFL),
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
     try:
         directory = prepared.directory
         enter(order, directory)
-        header, calls = unpack(read_all(PACKAGE_FD), finder, directory)
+        header, calls = unpack(read_package(PACKAGE_FD), finder, directory)
         os.close(PACKAGE_FD)
         if calls is not None:
             status = run_calls(header["drive"], calls, finder, directory)
@@ -61,8 +66,8 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
 def enter(order: Order, directory: str) -> None:
     """Close what is not ours, lower the limits, become the run's user, make and enter its private directory."""
     os.setsid()
-    for number in PROTECTED:
-        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+    for number, handler in HANDLERS:
+        _signal.signal(number, handler)
     arrange_descriptors(order)
     raise_oom_score()
     lower_limits(order)
@@ -129,10 +134,10 @@ def unpack(package: bytes, finder: MemoryFinder, directory: str) -> tuple[Header
 
     The package goes with this call: a frame that held it while tests run would show them the source of their variant.
     """
-    header, body = decode(package)
-    blobs = Blobs(body)
+    header, blobs = opened(package)
+    made: set[str] = set()
     for path, size in header.get("files", ()):
-        lay(directory, path, blobs.take(size))
+        lay(directory, path, blobs.view(size), made)
     finder.install(sources_of(header, blobs))
     if "drive" not in header:
         return header, None
@@ -150,8 +155,8 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -
     collected = prepared.complete()
     if not collected:
         sys.path += [f"{directory}/{path}" for path in suite["path_dirs"]]
-    if not suite["messages"]:
-        hypothesis.settings.load_profile("autograder-brief")
+    if suite["messages"]:
+        hypothesis.settings.load_profile("autograder")
     task = Task(
         write_record,
         Place(directory, root, frozenset(finder.visible)),
@@ -188,7 +193,7 @@ def prepare_process(directory: str, variables: Sequence[tuple[str, str]] = ()) -
     """The environment and generators that every run starts with."""
     environment = {name: value.replace("{dir}", directory) for name, value in variables}
     own = {"HOME": directory, "TMPDIR": directory, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
-    for name in os.environ.keys() - own.keys() - KEPT_VARIABLES:
+    for name in set(os.environ) - own.keys() - KEPT_VARIABLES:
         del os.environ[name]
     for name, value in own.items():
         if os.environ.get(name) != value:
@@ -218,7 +223,7 @@ def settle_hypothesis() -> None:
     # Making a failure small takes a hundred times as long as finding it, and only its message is the better for it.
     brief = hypothesis.settings(equal, phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate))
     hypothesis.settings.register_profile("autograder-brief", brief)
-    hypothesis.settings.load_profile("autograder")
+    hypothesis.settings.load_profile("autograder-brief")  # as most runs have it
 
 
 def sources_of(header: Header, blobs: "Blobs") -> list[Source]:
@@ -231,25 +236,33 @@ def sources_of(header: Header, blobs: "Blobs") -> list[Source]:
 class Blobs:
     """The parts of a body, taken in order."""
 
-    def __init__(self, body: bytes) -> None:
-        self._body = memoryview(body)
+    def __init__(self, body: memoryview) -> None:
+        self._body = body
         self._at = 0
 
-    def take(self, size: int) -> bytes:
+    def view(self, size: int) -> memoryview:
         self._at += size
-        return bytes(self._body[self._at - size : self._at])
+        return self._body[self._at - size : self._at]
+
+    def take(self, size: int) -> bytes:
+        return bytes(self.view(size))
 
 
-def lay(directory: str, path: str, data: bytes) -> None:
+def opened(package: bytes) -> tuple[Header, Blobs]:
+    """Header and parts of what the host packed: it speaks for itself, so nothing is checked."""
+    start = PREFIX.size + PREFIX.unpack_from(package)[0]
+    return json.loads(package[PREFIX.size : start]), Blobs(memoryview(package)[start:])
+
+
+def lay(directory: str, path: str, data: bytes | memoryview, made: set[str]) -> None:
+    """Write a file of a run. `made`: the folders in `directory` that are there."""
     if path.startswith("/") or ".." in path.split("/") or not path.strip("./"):
         raise ValueError(f"not a path inside the run's directory: {path!r}")
-    target = f"{directory}/{path}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        fd = os.open(target, flags)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        fd = os.open(target, flags)
+    folder = path.rpartition("/")[0]
+    if folder not in made:
+        os.makedirs(f"{directory}/{folder}", exist_ok=True)
+        made.add(folder)
+    fd = os.open(f"{directory}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
     try:
         write(fd, data)
     finally:
@@ -260,10 +273,14 @@ def write_record(line: bytes) -> None:
     write(RECORD_FD, line)
 
 
-def write(fd: int, data: bytes) -> None:
+def write(fd: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def read_package(fd: int) -> bytes:
+    return os.pread(fd, os.fstat(fd).st_size, 0)
 
 
 def read_all(fd: int) -> bytes:

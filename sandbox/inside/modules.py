@@ -41,8 +41,8 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
         Modules imported before that hold the replaced one keep it.
         """
-        if self not in sys.meta_path:
-            sys.meta_path.insert(0, self)
+        if sys.meta_path[0] is not self:
+            sys.meta_path[:] = [self, *(finder for finder in sys.meta_path if finder is not self)]
         for source in sources:
             self._keep(source)
             self._filenames[source.name] = source.filename

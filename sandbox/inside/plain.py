@@ -34,35 +34,48 @@ class PlainTests:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.known: frozenset[object] = frozenset()
-        """the plugins that are there without a suite"""
+        self._known: frozenset[object] = frozenset()
         self._looked_at: dict[pytest.Item, bool] = {}
+        self._hooks_brought: bool | None = None
 
-    def look_at(self, items: Iterable[pytest.Item]) -> None:
-        """See before the fork which of them are plain."""
+    def begin(self, manager: pytest.PytestPluginManager) -> None:
+        """See which plugins are there without a suite."""
+        self._known = frozenset(manager.get_plugins())
+        self._hooks_brought = None
+
+    def look_at(self, items: Iterable[pytest.Item], manager: pytest.PytestPluginManager) -> None:
+        """See before the fork which of them are plain, and whether the suite brings hooks."""
         self._looked_at = {item: is_plain(item) for item in items}
+        self._hooks_brought = self._brings_hooks(manager)
+
+    def _brings_hooks(self, manager: pytest.PytestPluginManager) -> bool:
+        brought = set(manager.get_plugins()) - self._known
+        return any(name.startswith("pytest_") for plugin in brought for name in dir(plugin))
+
+    def nothing_is_left(self, session: pytest.Session) -> bool:
+        """Whether the end of a session would call nothing of the suite's: no hook, and no fixture's tear-down."""
+        finalizers = [to_call for to_call, _ in session._setupstate.stack.values()]
+        return self._hooks_brought is False and all(len(to_call) == 1 for to_call in finalizers)  # pytest's own
 
     def _is_plain(self, item: pytest.Item) -> TypeGuard[pytest.Function]:
         return self._looked_at[item] if item in self._looked_at else is_plain(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        brought = set(session.config.pluginmanager.get_plugins()) - self.known
-        if any(name.startswith("pytest_") for plugin in brought for name in dir(plugin)):
+        if self._hooks_brought is None:
+            self._hooks_brought = self._brings_hooks(session.config.pluginmanager)
+        if self._hooks_brought:
             return None
-        try:
-            for item, nextitem in zip_longest(session.items, session.items[1:]):
-                if self._is_plain(item):
-                    self._recorder.pytest_runtest_logstart(item.nodeid)
-                    self._recorder.finish_plain(item, self._run(item, nextitem))
-                else:
-                    session.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
-                if session.shouldfail:
-                    raise session.Failed(session.shouldfail)
-                if session.shouldstop:
-                    raise session.Interrupted(session.shouldstop)
-        finally:
-            self._recorder.flush()
+        for item, nextitem in zip_longest(session.items, session.items[1:]):
+            if self._is_plain(item):
+                self._recorder.pytest_runtest_logstart(item.nodeid)
+                self._recorder.finish_plain(item, self._run(item, nextitem))
+            else:
+                session.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
         return True
 
     def _run(self, item: pytest.Function, nextitem: pytest.Item | None) -> list[CallInfo[object]]:

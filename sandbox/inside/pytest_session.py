@@ -75,7 +75,7 @@ class PreparedSession:
         self._session.exitstatus = pytest.ExitCode.OK
         self.config.hook.pytest_sessionstart(session=self._session)
         self.config.pluginmanager._dirpath2confmods.clear()  # forget that there was no conftest.py
-        self._plain_tests.known = frozenset(self.config.pluginmanager.get_plugins())
+        self._plain_tests.begin(self.config.pluginmanager)
 
     def collect(self, paths: Sequence[str], waiting: Mapping[str, CodeType]) -> bool:
         """Collect what now lies in the suite's directory; whether that found tests and no error.
@@ -98,7 +98,8 @@ class PreparedSession:
         imports = tuple((module, waiting[file]) for module, file in files if file in waiting)
         modules = tuple((name, module) for name, module in sys.modules.items() if name not in modules_before)
         items = tuple(self.recorder.items)
-        self._plain_tests.look_at(items)
+        self.recorder.look_at(items)
+        self._plain_tests.look_at(items, self.config.pluginmanager)
         self._collected = Collected(items, imports, modules, modules_before, paths_before)
         return True
 
@@ -123,6 +124,7 @@ class PreparedSession:
         for name in sys.modules.keys() - collected.modules_before:
             del sys.modules[name]
         sys.path[:] = collected.paths_before
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in self._import_hooks]
         manager = self.config.pluginmanager
         for plugin in set(manager.get_plugins()) - self._plugins:
             manager.unregister(plugin)
@@ -137,7 +139,8 @@ class PreparedSession:
         session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
-            hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
+            if not self._plain_tests.nothing_is_left(session):
+                hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
         except (KeyboardInterrupt, pytest.exit.Exception):
             self.recorder.pytest_keyboard_interrupt()
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -155,8 +158,7 @@ class PreparedSession:
             if self._collected is None:
                 hook.pytest_collection(session=session)
             else:
-                session.items[:] = self._collected.items
-                self.recorder.pytest_collection_modifyitems(session.items)
+                session.items[:] = self.recorder.select_looked_at()
                 if any(map(is_parametrized_beyond_itself, session.items)):
                     session.items[:] = reorder_items(session.items)
                 self.recorder.pytest_collection_finish(session)

@@ -78,6 +78,8 @@ class Recorder:
         self.items: list[pytest.Item] = []
         """as collected, in that order"""
         self._ids: dict[str, str] = {}
+        self._looked_at: tuple[tuple[pytest.Item, str, str], ...] = ()
+        self._collected_lines = b""
         self._reports: list[TestReport] = []
         self._selected = 0
         self._ran = 0
@@ -97,7 +99,7 @@ class Recorder:
         self.flush()
 
     def _hold(self, event: str, **fields: object) -> None:
-        self._held += json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
+        self._held += line(event, **fields)
 
     def flush(self) -> None:
         if self._held:
@@ -140,14 +142,30 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         self.items = list(items)
+        self.look_at(items)
+        items[:] = self.select_looked_at()
+        self.flush()
+
+    def look_at(self, items: Sequence[pytest.Item]) -> None:
+        """Take in what was collected: of an inert suite before the fork, once for all runs."""
         ids = [self._id(item.nodeid) for item in items]
-        for start in range(0, len(ids), IDS_PER_LINE):
-            self.emit("collected", ids=ids[start : start + IDS_PER_LINE])
-        if self._task.only or self._task.skip:
-            items[:] = [item for item, id in zip(items, ids, strict=True) if self._wanted(id)]
+        self._looked_at = tuple((item, id, function_of(id)) for item, id in zip(items, ids, strict=True))
+        starts = range(0, len(ids), IDS_PER_LINE)
+        self._collected_lines = b"".join(line("collected", ids=ids[start : start + IDS_PER_LINE]) for start in starts)
+
+    def select_looked_at(self) -> list[pytest.Item]:
+        """Say what was collected, not before something begins; returns what of it is to run, in order."""
+        self._held += self._collected_lines
+        only, skip = self._task.only, self._task.skip
+        chosen = [
+            (function, item)
+            for item, id, function in self._looked_at
+            if (not only or function in only) and id not in skip
+        ]
         if self._task.first:
             places = {function: place for place, function in enumerate(self._task.first)}
-            items.sort(key=lambda item: places.get(function_of(self._id(item.nodeid)), len(places)))
+            chosen.sort(key=lambda one: places.get(one[0], len(places)))
+        return [item for _, item in chosen]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._selected = len(session.items)
@@ -274,8 +292,9 @@ class Recorder:
             self._ids[nodeid] = clean_id(nodeid, self._place)
         return self._ids[nodeid]
 
-    def _wanted(self, id: str) -> bool:
-        return id not in self._task.skip and (not self._task.only or function_of(id) in self._task.only)
+
+def line(event: str, **fields: object) -> bytes:
+    return json.dumps({"event": event, **fields}, ensure_ascii=True).encode() + b"\n"
 
 
 def function_of(id: str) -> str:

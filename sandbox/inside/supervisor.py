@@ -176,25 +176,13 @@ class Supervisor:
         fds: Sequence[int] = (),
         to: socket.socket | None = None,
     ) -> None:
-        """Send an order with the reading end of a pipe for its package, and give away `fds` with it."""
-        read_end, write_end = os.pipe()
-        socket.send_fds(to or self._control, [json.dumps(order).encode()], [read_end, *fds])
-        for fd in (read_end, *fds):
+        """Send an order with a file in memory that holds its package, and give away `fds` with it."""
+        package_fd = os.memfd_create("package")
+        if os.write(package_fd, package) != len(package):
+            raise RuntimeError("a package that memory has no room for")
+        socket.send_fds(to or self._control, [json.dumps(order).encode()], [package_fd, *fds])
+        for fd in (package_fd, *fds):
             os.close(fd)
-        os.set_blocking(write_end, False)
-        left = memoryview(package)
-
-        def feed() -> None:
-            nonlocal left
-            with contextlib.suppress(BlockingIOError):
-                try:
-                    left = left[os.write(write_end, left[:CHUNK_BYTES]) :]
-                except BrokenPipeError:  # the run is dead already
-                    left = left[:0]
-            if not left:
-                self._close(write_end)
-
-        self._selector.register(write_end, selectors.EVENT_WRITE, feed)
 
     def _hear(self, fork_server: socket.socket) -> None:
         data, fds, _, _ = socket.recv_fds(fork_server, MESSAGE_BYTES, 1)

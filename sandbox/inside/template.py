@@ -8,13 +8,15 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
                                                                 ready {python, numpy, ..., libraries}
     preload {} + package                                        preloaded {error}
     prepare {} + package of suites                              zygote {suite, slot} + socket, several; prepared {}
-    run {seq, slot, uid, limits} + package, record, out, err    started {seq, pid}, later exited {seq, status, ...}
+    run {seq, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
+                                                                started {seq, pid} before
 
     supervisor -> zygote                                        zygote -> supervisor
-    run ..., of its suite and slot                              started ..., exited ...
+    run ..., of its suite and slot                              exited ...
 """
 
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -36,13 +38,12 @@ import hypothesis
 import numpy
 import pytest
 
-from sandbox.inside.child import Blobs, Order, read_all, run, settle_hypothesis, sources_of
+from sandbox.inside.child import Order, opened, read_all, read_package, run, settle_hypothesis, sources_of
 from sandbox.inside.codes import Codes, Compiled, compile_ahead, in_fork
 from sandbox.inside.modules import MemoryFinder
 from sandbox.inside.pytest_session import PreparedSession
 from sandbox.inside.recorder import Place, Task
 from sandbox.inside.zygote import SuiteSource, address_space_bytes, collect
-from sandbox.wire import decode
 
 MESSAGE_BYTES = 1 << 16
 FDS_PER_MESSAGE = 4
@@ -97,13 +98,15 @@ class Forks:
 
     def _follow(self, order: dict[str, Any], fds: Sequence[int]) -> None:
         sys.stdout.flush()
+        gc.collect(1)  # or the run does, of what this process made last, and copies it
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
             limits = with_room(order["limits"], self._reserved_bytes)
             run(Order(order["uid"], limits, *fds), self._finder, self._prepared[order["slot"]])
         self._running[pid] = order["seq"]
-        self._tell("started", seq=order["seq"], pid=pid)
+        if order["uid"] is None:  # it is told by where it comes from
+            self._tell("started", seq=order["seq"], pid=pid)
 
     def _report_exits(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -152,8 +155,8 @@ class Template(Forks):
             super()._follow(order, fds)
 
     def _preload(self, package_fd: int) -> str:
-        header, body = decode(read_all(package_fd))
-        sources = sources_of(header, Blobs(body))
+        header, blobs = opened(read_package(package_fd))
+        sources = sources_of(header, blobs)
         try:
             self._finder.install(sources)
             for source in sources:
@@ -164,8 +167,7 @@ class Template(Forks):
 
     def _prepare(self, package_fd: int) -> None:
         """Compile suites, and start a zygote for each that is inert, and each slot. No run may be under way."""
-        header, body = decode(read_all(package_fd))
-        blobs = Blobs(body)
+        header, blobs = opened(read_package(package_fd))
         suites = [
             SuiteSource({path: blobs.take(size) for path, size in suite["files"]}, suite["path_dirs"])
             for suite in header["suites"]

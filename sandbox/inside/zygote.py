@@ -31,8 +31,9 @@ def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled
     """Collect a suite that was compiled as inert; False if that finds no test, or an error: runs find it too then."""
     directory = session.directory
     late = {place: code for (place, _), code in placed(compiled.late or {}, compiled.digests, directory).items()}
+    made: set[str] = set()
     for path, data in suite.files.items():
-        lay(directory, path, data)
+        lay(directory, path, data, made)
     os.chdir(directory)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     try:
