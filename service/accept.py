@@ -15,7 +15,19 @@ import sqlalchemy as sa
 from grader import deps
 from grader.errors import Rejected
 from grader.unit import Unit
-from service import accounts, cache, idempotency, limits, offerings, outbox, posted, pressure, submissions, wording
+from service import (
+    accounts,
+    bells,
+    cache,
+    idempotency,
+    limits,
+    offerings,
+    outbox,
+    posted,
+    pressure,
+    submissions,
+    wording,
+)
 from service.accounts import Account
 from service.answers import moment
 from service.database import AWAY, reading, writing
@@ -221,7 +233,9 @@ def _store(
         _tell(connection, account, post, stored, now, ended=hit is not None)
         if claim is not None:
             idempotency.bind(connection, claim, stored.id)
-        return stored
+    if hit is None:
+        bells.queued(service.settings.data).ring()
+    return stored
 
 
 def _tell(connection: sa.Connection, account: Account, post: Post, stored: Stored, now: float, *, ended: bool) -> None:

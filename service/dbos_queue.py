@@ -5,13 +5,15 @@ an engine of ours, which begins transactions itself, it fails. (docs/decisions/0
 """
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat
+from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat, _queue
 
 from service.database import BUSY_MILLISECONDS, open_engine
 from service.queue import Handler, Stopping
@@ -27,6 +29,10 @@ _PORTABLE = WorkflowSerializationFormat.PORTABLE  # JSON; the engine's default i
 _LIVE = ["ENQUEUED", "DELAYED", "PENDING"]
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _AT_A_TIME = 500  # rows deleted in one statement
+LEAST_SLEEP_SECONDS = 0.01  # between two looks, however often it is woken
+STOP_SECONDS = 0.25  # by which who sleeps notices that it is to stop
+
+_look_at_queue = _queue.queue_worker_thread
 
 logging.getLogger("dbos").setLevel(logging.WARNING)
 
@@ -70,6 +76,26 @@ class DbosQueue:
         self._client.destroy()
 
 
+class LightSleep(threading.Event):
+    """The event that tells the engine's thread to stop, for which it waits between two looks: it can be woken, too."""
+
+    def __init__(self, stop: threading.Event, rung: threading.Event) -> None:
+        super().__init__()
+        self._stop, self._rung = stop, rung
+
+    def is_set(self) -> bool:
+        return self._stop.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        self._stop.wait(min(LEAST_SLEEP_SECONDS, max(0.0, until - time.monotonic())))
+        while not self.is_set() and (left := until - time.monotonic()) > 0:
+            if self._rung.wait(min(left, STOP_SECONDS)):
+                break
+        self._rung.clear()
+        return self.is_set()
+
+
 class DbosEngine:
     """Runs the queue in this process. `executor_id` names the worker: what a process of that name left unfinished is
     delivered again when the next one starts, so no two live processes may share it.
@@ -90,6 +116,7 @@ class DbosEngine:
         # The engine's own count of slots leaves out what it recovers; this one does not.
         self._free = threading.BoundedSemaphore(slots)
         self._delivered: set[str] = set()
+        self._rung = threading.Event()
         self._lost: set[str] = set()
 
     def start(self, handler: Handler) -> None:
@@ -116,6 +143,7 @@ class DbosEngine:
             self._delivered.discard(run_id)
             return run_id
 
+        _queue.queue_worker_thread = self._look_at_queue
         DBOS.launch()
         DBOS.register_queue(
             QUEUE,
@@ -123,6 +151,13 @@ class DbosEngine:
             polling_interval_sec=self._poll_seconds,
             on_conflict="always_update",
         )
+
+    def wake(self) -> None:
+        """Look into the queue now, not only when it is time; from any thread."""
+        self._rung.set()
+
+    def _look_at_queue(self, stop_event: threading.Event, dbos: DBOS, queue: _queue.Queue) -> None:
+        _look_at_queue(LightSleep(stop_event, self._rung) if queue.name == QUEUE else stop_event, dbos, queue)
 
     def known(self) -> dict[str, str | None]:
         found = self._client.list_workflows(name=WORKFLOW, status=_LIVE, load_input=False, load_output=False)

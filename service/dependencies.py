@@ -16,6 +16,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from grader.unit import Course, Unit
 from service import accounts, schedules, submissions, wording
 from service.accounts import Account, Role
+from service.bells import Waiters
 from service.database import AWAY, reading
 from service.people import sessions, visitors
 from service.people import wording as people_wording
@@ -49,6 +50,7 @@ class Service:
     passwords: Passwords = field(default_factory=Passwords)
     throttle: Throttle = field(default_factory=Throttle)
     course_load: int = 0  # the number of the choice of files that the course was read from
+    waiters: Waiters = field(default_factory=Waiters)  # for runs to end
 
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from grader.unit import Course
-from service import database, dbos_queue, logs, retention
+from service import bells, database, dbos_queue, logs, retention
 from service.admission import MemoryAdmission, sized
 from service.dbos_queue import DbosEngine
 from service.settings import Settings
@@ -79,7 +79,9 @@ def run_worker(
         status = 0
         try:
             with retention.daily(engine, settings):
-                worker.run(DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds))
+                queue = DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds)
+                with bells.queued(settings.data).heard(lambda word: queue.wake()):
+                    worker.run(queue)
         except Fenced:
             status = FENCED
         logging.shutdown()

@@ -8,7 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from grader.unit import Course
-from service import database, secrets
+from service import bells, database, secrets
 from service.app import create_app
 from service.connection import HEAD_BYTES, KEEP_ALIVE_SECONDS, PatientConnection
 from service.course_files.heeding import heeding
@@ -76,7 +76,7 @@ def run_web(
     if until_stdin_closes:
         when_stdin_closes(server.stop)
     try:
-        with heeding(app):
+        with heeding(app), bells.ended(settings.data).heard(app.state.service.waiters.tell):
             server.run()
     finally:
         queue.close()

@@ -23,7 +23,7 @@ from grader.stop import Stop
 from grader.submission import Submission
 from grader.unit import Course, Unit
 from sandbox.errors import EngineUnavailable, ImageMissing, SandboxError
-from service import cache, fleet, logs, runs, submissions, wording
+from service import bells, cache, fleet, logs, runs, submissions, wording
 from service.admission import Admission, AlwaysAdmits
 from service.answers import moment
 from service.classroom import facts
@@ -158,6 +158,7 @@ class GradingWorker:
         self._missing: tuple[str, ...] = (wording.WORKER_STARTING,)
         self._told: tuple[str, ...] = ()  # what it last said of that to the others
         self._look_seconds = min(LOOK_SECONDS, settings.heartbeat_seconds / 2)
+        self._ended = bells.ended(settings.data)
         self._lock = threading.Lock()
         self._at: dict[str, Stop] = {}  # the runs it is at
         self._fenced = False
@@ -458,11 +459,14 @@ class GradingWorker:
         if not self._conditions or run.kind != runs.FIRST:
             return False
         repeated = self._persist(end)
+        if repeated:
+            self._ended.ring(run.id)
         self._stats.count("cache", result="hit" if repeated else "miss")
         return repeated
 
     def _end_cancelled(self, run: RunState) -> None:
         self._persist(lambda connection: runs.stopped(connection, run, self._clock()))
+        self._ended.ring(run.id)
 
     def _finish(self, run: RunState, report: Report) -> None:
         gave_up = run.attempts > self._settings.max_attempts
@@ -478,6 +482,7 @@ class GradingWorker:
             return True
 
         if self._persist(end):
+            self._ended.ring(run.id)
             self._count(report, gave_up)
         else:
             log.warning("run %s is no longer this worker's: the report of attempt %d is dropped", run.id, run.attempts)

@@ -149,13 +149,16 @@ async def _ended(request: Request, service: Service, run_id: str, seconds: float
     loop = asyncio.get_running_loop()
     give_up_at = loop.time() + seconds
     pause = FIRST_POLL_SECONDS
-    while loop.time() < give_up_at:
-        if await run_in_threadpool(_has_ended, service, run_id):
-            return True
-        if await request.is_disconnected():
-            return False
-        await asyncio.sleep(min(pause, max(0.0, give_up_at - loop.time())))
-        pause = min(pause * 1.5, LAST_POLL_SECONDS)
+    with service.waiters.waiting(run_id) as ended:
+        while loop.time() < give_up_at:
+            if await run_in_threadpool(_has_ended, service, run_id):
+                return True
+            if await request.is_disconnected():
+                return False
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), min(pause, max(0.0, give_up_at - loop.time())))
+            ended.clear()
+            pause = min(pause * 1.5, LAST_POLL_SECONDS)
     return False
 
 

@@ -139,3 +139,18 @@ def test_nothing_is_pickled(engine, queue):
         query = f"SELECT serialization FROM {of_the_engine(connection)}"
         kinds = connection.execute(sa.text(query)).scalars().all()
     assert kinds == ["portable_json"]
+
+
+def test_an_engine_that_is_woken_looks_at_once_and_one_that_sleeps_can_be_stopped(engine, queue, settings):
+    delivered = Delivered()
+    worker = DbosEngine(settings.url, "worker-1", 1, 3600.0)
+    worker.start(delivered)
+    try:
+        for count, run_id in enumerate(("a", "b"), 1):
+            with database.writing(engine) as connection:
+                queue.submit(connection, run_id, 1000)
+            worker.wake()
+            delivered.wait_for(count)
+    finally:
+        worker.stop(0)
+        worker.close()
