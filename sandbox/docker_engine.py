@@ -7,13 +7,12 @@ Containers come from a pool, warm, or are made when asked for. Each serves one s
 import atexit
 import contextlib
 import os
-import queue
 import struct
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -44,6 +43,7 @@ STDOUT = 1
 LOG_BYTES = 4000
 EXIT_SECONDS = 3.0
 RETRY_SECONDS = 5.0
+SETTLE_SECONDS = 0.5  # by which a session follows another whose submission waited for it
 FULL_SHARES = 1024
 WARMING_SHARES = 32  # what is graded now goes before what is made ready for later
 FOREIGN_SECONDS = 300.0
@@ -80,6 +80,7 @@ class DockerSandbox:
         self._pool_size = pool_size
         self._lock = threading.Lock()
         self._fleets: dict[str, Fleet] = {}
+        self._crowd = Crowd(max(1, len(os.sched_getaffinity(0)) // jobs))
         self._ending = ThreadPoolExecutor(1, "sandbox-ending")
         reap(self._client)
         self._events = MemoryEvents(self._client)
@@ -97,11 +98,12 @@ class DockerSandbox:
         try:
             fleet = self._fleet(runtime)
             self._wait_for_endings()
-            session = StationSession(fleet.pool.take, fleet.environment, preload, self._jobs, deadline_seconds)
-            try:
-                yield session
-            finally:
-                self._ending.submit(session.close)  # a report does not wait for it, the next session does
+            with self._crowd.joined():
+                session = StationSession(fleet.pool.take, fleet.environment, preload, self._jobs, deadline_seconds)
+                try:
+                    yield session
+                finally:
+                    self._ending.submit(session.close)  # a report does not wait for it, the next session does
         except EngineFailed as error:
             refuse_absent(self._client, error)
             raise
@@ -145,7 +147,7 @@ class DockerSandbox:
                 open_now = partial(self._open, container, FULL_SHARES)
                 open_ahead = partial(self._open, container, WARMING_SHARES)
                 size = self._pool_size if runtime == PLAIN else min(1, self._pool_size)
-                self._fleets[runtime] = Fleet(image_id, container, Pool(open_now, open_ahead, size))
+                self._fleets[runtime] = Fleet(image_id, container, Pool(open_now, open_ahead, size, self._crowd))
             return self._fleets[runtime]
 
     def _open(self, container: dict[str, Any], shares: int) -> Station:
@@ -211,13 +213,53 @@ class MemoryEvents:
             self._closing.wait(RETRY_SECONDS)
 
 
-class Pool:
-    """Keeps `size` stations ready; a thread opens new ones as they are taken: ahead of need, so with little haste."""
+class Crowd:
+    """How many sessions are open at a time, of those that the machine's cores are enough for."""
 
-    def __init__(self, open_station: Callable[[], Station], open_ahead: Callable[[], Station], size: int) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    def wait_for_room(self, closing: threading.Event) -> None:
+        """Until there is room for one more and nobody has taken it for a moment, or `closing` is set in a while."""
+        with self._changed:
+            while not closing.is_set():
+                if self._open >= self._most:
+                    self._changed.wait(RETRY_SECONDS)
+                elif not self._changed.wait_for(lambda: self._open >= self._most or closing.is_set(), SETTLE_SECONDS):
+                    return
+
+    def hurry(self) -> None:
+        """Have those who wait look at `closing` now."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _add(self, count: int) -> None:
+        with self._changed:
+            self._open += count
+            self._changed.notify_all()
+
+
+class Pool:
+    """Keeps `size` stations ready. A thread opens new ones when some were taken and cores are idle: a start beside a
+    grading that could use them costs that one more time than the next one gains (decision 0245)."""
+
+    def __init__(
+        self, open_station: Callable[[], Station], open_ahead: Callable[[], Station], size: int, crowd: Crowd
+    ) -> None:
         self._open = open_station
         self._open_ahead = open_ahead
-        self._ready: queue.SimpleQueue[Station] = queue.SimpleQueue()
+        self._crowd = crowd
+        self._coming: deque[Future[Station]] = deque()
         self._wanted = threading.Semaphore(size)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._refill, name="sandbox-pool", daemon=True) if size else None
@@ -226,42 +268,50 @@ class Pool:
 
     def ready(self) -> int:
         """How many are warm."""
-        return self._ready.qsize()
+        return sum(coming.done() for coming in tuple(self._coming))
 
     def take(self) -> Station:
-        """A warm station, or a new one. Those whose container has gone, with its engine perhaps, are dropped."""
-        with contextlib.suppress(queue.Empty):
+        """A warm station, the one that is just being opened, or a new one. Those whose container has gone, with its
+        engine perhaps, are dropped."""
+        with contextlib.suppress(IndexError):
             while True:
-                station = self._ready.get_nowait()
+                coming = self._coming.popleft()
                 self._wanted.release()
-                if station.line.is_quiet():
-                    return station
-                station.line.close()
+                with contextlib.suppress(Exception):  # who opens one now sees the same, by itself
+                    station = coming.result()
+                    if station.line.is_quiet():
+                        return station
+                    station.line.close()
         return self._open()
 
     def close(self) -> None:
         self._closing.set()
+        self._crowd.hurry()
         self._wanted.release()
         if self._thread:
             self._thread.join()
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._ready.get_nowait().line.close()
+        for coming in self._coming:
+            coming.result().line.close()
+        self._coming.clear()
 
     def _refill(self) -> None:
         while True:
             self._wanted.acquire()
-            station = None
-            while station is None and not self._closing.is_set():
-                try:
-                    station = self._open_ahead()
-                    station.line.hasten()  # now, so that who takes it need not wait for that
-                except Exception:  # who opens a session meanwhile sees the same, by itself
-                    self._closing.wait(RETRY_SECONDS)
-            if station is not None:
-                self._ready.put(station)
+            self._crowd.wait_for_room(self._closing)
             if self._closing.is_set():
                 return
+            coming: Future[Station] = Future()
+            self._coming.append(coming)
+            try:
+                station = self._open_ahead()
+                station.line.hasten()  # now, so that who takes it need not wait for that
+                coming.set_result(station)
+            except Exception as error:
+                with contextlib.suppress(ValueError):  # somebody has taken it, who wants another
+                    self._coming.remove(coming)
+                    self._wanted.release()
+                coming.set_exception(error)
+                self._closing.wait(RETRY_SECONDS)
 
 
 def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, oci_runtime: str | None) -> dict[str, Any]:
