@@ -118,6 +118,11 @@ class DockerSandbox:
         """How many warm containers wait in the pools."""
         return sum(fleet.pool.ready() for fleet in tuple(self._fleets.values()))
 
+    def expect(self, more: bool) -> None:
+        """Say whether another session is known to follow those that are open: a container is made ready for it then,
+        whatever that costs them. From any thread."""
+        self._crowd.expect(more)
+
     def close(self) -> None:
         """Remove the pools' containers. Sessions that are open keep theirs until they end."""
         for fleet in self._fleets.values():
@@ -214,11 +219,12 @@ class MemoryEvents:
 
 
 class Crowd:
-    """How many sessions are open at a time, of those that the machine's cores are enough for."""
+    """How many sessions are open, of as many as the machine's cores are enough for, and whether more follow."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._open = 0
+        self._more = False
         self._changed = threading.Condition()
 
     @contextmanager
@@ -230,13 +236,18 @@ class Crowd:
             self._add(-1)
 
     def wait_for_room(self, closing: threading.Event) -> None:
-        """Until there is room for one more and nobody has taken it for a moment, or `closing` is set in a while."""
+        """Until there has been room for one more for a moment, or more follow, or `closing` is set."""
         with self._changed:
-            while not closing.is_set():
+            while not (self._more or closing.is_set()):
                 if self._open >= self._most:
                     self._changed.wait(RETRY_SECONDS)
-                elif not self._changed.wait_for(lambda: self._open >= self._most or closing.is_set(), SETTLE_SECONDS):
+                elif not self._changed.wait(SETTLE_SECONDS):
                     return
+
+    def expect(self, more: bool) -> None:
+        with self._changed:
+            self._more = more
+            self._changed.notify_all()
 
     def hurry(self) -> None:
         """Have those who wait look at `closing` now."""

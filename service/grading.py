@@ -103,6 +103,11 @@ class SandboxGrading:
         sandbox = self._sandbox
         return sandbox.ready if isinstance(sandbox, DockerSandbox) else 0
 
+    def expect(self, more: bool) -> None:
+        sandbox = self._sandbox
+        if isinstance(sandbox, DockerSandbox):
+            sandbox.expect(more)
+
     def tidy(self) -> None:
         """Remove the containers that dead workers of this machine have left."""
         sandbox = self._sandbox

@@ -80,7 +80,12 @@ def run_worker(
         try:
             with retention.daily(engine, settings):
                 queue = DbosEngine(settings.url, name, settings.slots, settings.engine_poll_seconds)
-                with bells.queued(settings.data).heard(lambda word: queue.wake()):
+
+                def look(word: str) -> None:
+                    worker.more_waits()
+                    queue.wake()
+
+                with bells.queued(settings.data).heard(look):
                     worker.run(queue)
         except Fenced:
             status = FENCED

@@ -97,6 +97,11 @@ def waiting(connection: sa.Connection) -> dict[str, int]:
     return {row.id: row.priority for row in connection.execute(query.order_by(runs.c.priority, runs.c.queued_at))}
 
 
+def any_waits(connection: sa.Connection) -> bool:
+    query = sa.select(runs.c.id).where(runs.c.status == Status.QUEUED.value).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def add(
     connection: sa.Connection,
     run_id: str,

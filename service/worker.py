@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
@@ -61,8 +62,8 @@ class Cancelled(Exception):
 
 class Grading(Protocol):
     """What grades. `open` makes it ready or raises SandboxError or OracleError; `close` frees everything. `tidy`
-    removes what dead processes of this machine have left. A `grade` whose `stop` is told ends soon, by an exception;
-    `anew` is one that takes nothing from earlier ones.
+    removes what dead processes of this machine have left. `expect` is told whether more waits than is being graded. A
+    `grade` whose `stop` is told ends soon, by an exception; `anew` is one that takes nothing from earlier ones.
 
     `conditions` is the digest of what its grades depend on beside the submission; '' while that is not known, or if
     what it graded must not be repeated."""
@@ -84,6 +85,8 @@ class Grading(Protocol):
         anew: bool = False,
     ) -> Report: ...
 
+    def expect(self, more: bool) -> None: ...
+
     def tidy(self) -> None: ...
 
     @property
@@ -103,6 +106,7 @@ class FakeGrading:
         self.answer = answer
         self.conditions = conditions
         self.ready = 0
+        self.expected: list[bool] = []
         self.closed = False
 
     def open(self) -> None:
@@ -120,6 +124,9 @@ class FakeGrading:
         anew: bool = False,
     ) -> Report:
         return self.answer(unit, submission, about, progress)
+
+    def expect(self, more: bool) -> None:
+        self.expected.append(more)
 
     def tidy(self) -> None:
         pass
@@ -411,7 +418,7 @@ class GradingWorker:
             if self._stop.is_set():
                 raise Stopping
             self._wait_for_admission(run_id)
-            run = self._persist(lambda connection: runs.claim(connection, run_id, self._name, self._clock()))
+            run = self._persist(partial(self._claim, run_id))
             if run is None:
                 return
             if self._repeat(run):
@@ -426,6 +433,15 @@ class GradingWorker:
                 return
             self._stop.wait(pause)
             pause = min(2 * pause, LAST_PAUSE_SECONDS)
+
+    def _claim(self, run_id: str, connection: sa.Connection) -> RunState | None:
+        run = runs.claim(connection, run_id, self._name, self._clock())
+        self._grading.expect(runs.any_waits(connection))
+        return run
+
+    def more_waits(self) -> None:
+        """Be told that a submission was queued just now; from any thread."""
+        self._grading.expect(True)
 
     def _wait_for_admission(self, run_id: str) -> None:
         """Wait until there is memory for the run. Raises Stopping after a while, so that another worker may have it."""

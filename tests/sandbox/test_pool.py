@@ -82,6 +82,16 @@ def test_nothing_is_opened_ahead_while_the_sessions_need_all_cores(ahead: Openin
     ahead.may_end.release()
 
 
+def test_one_is_opened_beside_others_when_more_follow(ahead: Opening, pools: list[Pool]) -> None:
+    crowd = Crowd(1)
+    with crowd.joined():
+        pools.append(Pool(cannot_open, ahead, 1, crowd))
+        assert not ahead.begun.acquire(timeout=0.2)
+        crowd.expect(True)
+        assert ahead.has_begun()
+        ahead.may_end.release()
+
+
 def test_whoever_comes_while_one_is_being_opened_gets_that_one(ahead: Opening, pools: list[Pool]) -> None:
     pools.append(Pool(cannot_open, ahead, 1, Crowd(1)))
     assert ahead.has_begun() and pools[0].ready() == 0

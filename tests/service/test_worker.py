@@ -112,6 +112,17 @@ def test_a_sandbox_or_an_oracle_that_is_not_there_costs_no_attempt(bench, lack):
     assert bench.rows(tables.runs)[0].attempts == 1
 
 
+def test_the_grading_is_told_whether_more_waits_than_it_is_at(bench):
+    for student in ("ada", "bob", "eve"):
+        bench.submitted(student)
+    grading = FakeGrading(lambda unit, submission, about, progress: samples.report(about, unit.id))
+    worker = bench.worker(grading)
+    bench.graded(worker)
+    assert grading.expected == [True, True, False]
+    worker.more_waits()
+    assert grading.expected[-1]
+
+
 def test_a_run_delivered_twice_has_one_result(bench):
     bench.submitted("ada")
     [run] = bench.queue.submitted
