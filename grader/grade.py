@@ -238,20 +238,26 @@ def run_own_unit(
     def course_runs(tests: Sequence[CourseTest]) -> list[Run]:
         return [plan.course_run(next(runner.ids), unit, modules, test) for test in tests]
 
-    tests = plan.smoke_first(unit)
-    first = runner.batch("course_tests", course_runs(tests))
-    again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
-    repeats = unit.determinism_runs - 1 if again else 0
-
     def drive(seen: OracleSeen) -> Run:
         left = seen.trials[seen.next_case :]
         return plan.drive_run(next(runner.ids), unit, modules, [trial.case for trial in left])
 
-    cases = drawn()
-    drives = [drive(cases)] if cases is not None else []
+    tests = plan.smoke_first(unit)
+    cases = None
+
+    def course_runs_and_drive() -> Iterator[Run]:
+        nonlocal cases
+        yield from course_runs(tests)
+        if (cases := drawn()) is not None:
+            yield drive(cases)
+
+    count = len(tests) + (unit.oracle is not None)
+    alone = runner.each("course_tests", course_runs_and_drive(), count)
+    first, driven = alone[: len(tests)], alone[len(tests) :]
+    again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
+    repeats = unit.determinism_runs - 1 if again else 0
     together = [plan.course_run(next(runner.ids), unit, modules, *again) for _ in range(repeats)]
-    own, *rest = runner.batch("course_tests", [own_run(), *drives, *together])
-    driven, more = rest[: len(drives)], rest[len(drives) :]
+    own, *more = runner.batch("course_tests", [own_run(), *together])
     course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
     for result in more:
         results = [result] * len(again) if result.complete else runner.batch("course_tests", course_runs(again))
