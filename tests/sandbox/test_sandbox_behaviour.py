@@ -183,6 +183,36 @@ def test_failing():
     assert none.record.items[0].marked == 0
 
 
+def test_threads_logging_and_forks_of_a_test_work_as_in_any_process(outcome_of: RunOne) -> None:
+    result = outcome_of(
+        """
+import logging, os, random, signal, threading
+def test_threads():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(threading.main_thread().ident))
+    thread.start()
+    thread.join()
+    assert seen == [threading.get_ident()] and threading.active_count() == 1
+    assert threading.get_native_id() == os.getpid()
+def test_logging(caplog):
+    logging.getLogger("here").warning("said")
+    assert caplog.messages == ["said"]
+def test_forks():
+    state = random.getstate()
+    if (pid := os.fork()) == 0:
+        logging.getLogger("there").warning("said")
+        os._exit(random.getstate() == state)
+    assert os.waitpid(pid, 0)[1] == 0 and random.getstate() == state
+def test_signals():
+    assert signal.set_wakeup_fd(-1) == -1
+    assert signal.getsignal(signal.SIGCHLD) is signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+    )
+    assert result.complete
+    assert set(outcomes(result).values()) == {"passed"}, result.record.items
+
+
 def test_unittest_classes_and_subtests_run(outcome_of: RunOne) -> None:
     result = outcome_of(
         """
