@@ -40,6 +40,9 @@ class Tenant:
 
 
 class Confinement(Protocol):
+    ours: set[int]
+    """processes that are none of a run's as long as they live, and without which the supervisor leaves"""
+
     def admit(self, slot: str) -> Tenant:
         """Open an empty slot to a new run."""
         ...
@@ -62,7 +65,8 @@ class Confinement(Protocol):
 class UserIds:
     """A uid per run. Needs root with CAP_SETUID, CAP_SETGID and CAP_KILL only; see decision 0032 for each step."""
 
-    def __init__(self, uid_index: int) -> None:
+    def __init__(self, uid_index: int, ours: Iterable[int] = ()) -> None:
+        self.ours = set(ours)
         ranges = max(1, (_mapped_ids() - FIRST_UID) // UIDS_PER_CONTAINER)
         base = FIRST_UID + uid_index % ranges * UIDS_PER_CONTAINER
         self._sweeper = base
@@ -91,7 +95,7 @@ class UserIds:
         while True:
             names = [os.fsencode(name) for name in os.listdir(tenant.slot)]
             self._sweep(tenant, names)
-            if not os.listdir(tenant.slot) and not self.members(tenant, tuple(processes())):
+            if not os.listdir(tenant.slot) and not self.members(tenant, tuple(processes(self.ours))):
                 return
             if time.monotonic() > deadline:
                 raise SlotNotEmpty(tenant.slot)
@@ -115,8 +119,8 @@ class UserIds:
 class ProcessTrees:
     """No rights needed, and none taken away: a run is its first process, that one's session and their descendants."""
 
-    def __init__(self, template_pid: int) -> None:
-        self._template_pid = template_pid
+    def __init__(self, ours: Iterable[int]) -> None:
+        self.ours = set(ours)
         self._tenants: dict[str, Tenant] = {}
         self._walked: dict[str, tuple[float, tuple[int, int, bool]]] = {}
         # Orphans of a run become our children instead of init's, so that they can be found.
@@ -163,7 +167,7 @@ class ProcessTrees:
             return
         deadline = time.monotonic() + SWEEP_SECONDS
         while True:
-            snapshot = tuple(processes())
+            snapshot = tuple(processes(self.ours))
             members = self.members(tenant, snapshot)
             for process in (*members, *self._strays(snapshot)):
                 with contextlib.suppress(ProcessLookupError):
@@ -179,7 +183,7 @@ class ProcessTrees:
 
     def _strays(self, snapshot: Sequence[Process]) -> list[Process]:
         """Daemons that no run can be told to own; no test needs one."""
-        known = {self._template_pid}.union(*(tenant.known for tenant in self._tenants.values()))
+        known: set[int] = set().union(*(tenant.known for tenant in self._tenants.values()))
         return [
             process
             for process in snapshot

@@ -198,6 +198,7 @@ class Supervisor:
         elif what == "zygote":
             zygote = socket.socket(fileno=fds[0])
             self._zygotes[message["suite"], message["slot"]] = zygote
+            self._confinement.ours.add(message["pid"])
             self._selector.register(zygote, selectors.EVENT_READ, lambda: self._hear(zygote))
         elif what == "prepared":
             self._preparing = False
@@ -261,7 +262,7 @@ class Supervisor:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:  # orphans of runs are ours to bury
                 pass
-        snapshot, kills = tuple(processes()), oom_kills()
+        snapshot, kills = tuple(processes(self._confinement.ours)), oom_kills()
         for run in tuple(self._active.values()):
             self._watch_run(run, snapshot, kills)
 
@@ -349,7 +350,8 @@ def main(arguments: Sequence[str], root: str) -> None:
     template_end.close()
 
     def confine(uid_index: int) -> Confinement:
-        return UserIds(uid_index) if kind == "container" else ProcessTrees(template_pid)
+        ours = os.getpid(), template_pid
+        return UserIds(uid_index, ours) if kind == "container" else ProcessTrees(ours)
 
     Supervisor(control, slots, confine, source_digest(Path(root) / "sandbox")).serve()
 

@@ -7,7 +7,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
     supervisor -> template                                      template -> supervisor
                                                                 ready {python, numpy, ..., libraries}
     preload {} + package                                        preloaded {error}
-    prepare {} + package of suites                              zygote {suite, slot} + socket, several; prepared {}
+    prepare {} + package of suites                              zygote {suite, slot, pid} + socket, several; prepared {}
     run {seq, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
                                                                 started {seq, pid} before
 
@@ -200,7 +200,7 @@ class Template(Forks):
             except TimeoutError:
                 collected = False
             if collected:
-                message = {"what": "zygote", "suite": number, "slot": slot}
+                message = {"what": "zygote", "suite": number, "slot": slot, "pid": pid}
                 socket.send_fds(self._control, [json.dumps(message).encode()], [ours.fileno()])
             else:
                 os.kill(pid, signal.SIGKILL)
