@@ -74,15 +74,17 @@ def grade(
     `stop` is told: that ends the sandbox.
     """
     phases = Phases(clock)
-    problems = contract.check(unit, submission)
-    readable = not any(problem.code in UNREADABLE for problem in problems)
     with ExitStack() as stack:
-        beside = stack.enter_context(ThreadPoolExecutor(1, "oracle"))
-        drawn = beside.submit(draw_cases, unit, oracle, seed) if readable else None
+        beside = stack.enter_context(ThreadPoolExecutor(1, "beside"))
+        checked = beside.submit(contract.check, unit, submission)
         sessions = stack.enter_context(ExitStack())
         open_session = partial(_session, sessions, sandbox, unit, submission, stop, policy, phases)
         hanging = plan.unsettled(unit, submission)
         runner = Runner(open_session(hanging), seed, progress)
+        problems = checked.result()  # found while the session opened
+        readable = not any(problem.code in UNREADABLE for problem in problems)
+        drawn = beside.submit(draw_cases, unit, oracle, seed) if readable else None
+        beside.submit(reach.can_be_asked, unit, submission.tests)  # which remembers it until it is needed
         own = None
         if drawn is not None:
             with phases.time("course_tests"):
