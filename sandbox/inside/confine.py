@@ -10,7 +10,6 @@ import os
 import random
 import secrets
 import signal
-import stat
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -200,13 +199,15 @@ def empty(folder: bytes, names: Iterable[bytes]) -> None:
     while pending:
         name = pending.pop()
         with contextlib.suppress(OSError):
-            if not stat.S_ISDIR(os.lstat(name).st_mode):
+            try:
                 os.unlink(name)
                 continue
-            os.chmod(name, 0o700)
-            for inner in os.listdir(name):
-                path = os.path.join(name, inner)
-                if stat.S_ISDIR(os.lstat(path).st_mode):
+            except IsADirectoryError:
+                os.chmod(name, 0o700)
+            with os.scandir(name) as entries:
+                inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            for path, is_folder in inside:
+                if is_folder:
                     os.chmod(path, 0o700)
                     moved += 1
                     target = b"%s-%d" % (token, moved)

@@ -65,11 +65,10 @@ def oom_kills() -> int | None:
     """How many processes of this container the kernel has ended for memory; None where no file says."""
     for path in OOM_FILES:
         try:
-            with open(path, "rb") as file:
-                for line in file:
-                    key, _, value = line.partition(b" ")
-                    if key == b"oom_kill":
-                        return int(value)
+            for line in read(path).splitlines():
+                key, _, value = line.partition(b" ")
+                if key == b"oom_kill":
+                    return int(value)
         except (OSError, ValueError):
             continue
     return None

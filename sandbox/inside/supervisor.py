@@ -27,6 +27,7 @@ from sandbox.wire import Frames, Header, encode, source_digest
 POLL_SECONDS = 0.02
 KEPT_BYTES = 32 << 10
 CHUNK_BYTES = 1 << 18
+BUSY_BYTES = 1 << 14  # a stream that brings this much between two polls is read as it comes
 MESSAGE_BYTES = 1 << 16
 
 
@@ -39,6 +40,7 @@ class Capture:
     total: int = 0
     head: bytes = b""
     tail: bytes = b""
+    busy: bool = False
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
@@ -230,7 +232,6 @@ class Supervisor:
         )
         for capture in run.captures:
             os.set_blocking(capture.fd, False)
-            self._selector.register(capture.fd, selectors.EVENT_READ, lambda capture=capture: self._read(run, capture))
         self._active[run.seq] = run
         if len(self._active) > 1:
             for other in self._active.values():
@@ -246,8 +247,7 @@ class Supervisor:
         except BlockingIOError:
             return False
         if not data:
-            self._close(capture.fd)
-            capture.fd = -1
+            self._close(capture)
             return False
         capture.add(data)
         written = run.stdout.total + run.stderr.total
@@ -266,7 +266,17 @@ class Supervisor:
         for run in tuple(self._active.values()):
             self._watch_run(run, snapshot, kills)
 
+    def _look_into(self, run: Active, capture: Capture) -> None:
+        """Take in what a stream holds. Not as it comes, unless it is much: a run says what it does line by line, and
+        each would wake us."""
+        before = capture.total
+        if capture.fd >= 0 and self._read(run, capture) and not capture.busy and capture.total - before >= BUSY_BYTES:
+            capture.busy = True
+            self._selector.register(capture.fd, selectors.EVENT_READ, lambda: self._read(run, capture))
+
     def _watch_run(self, run: Active, snapshot: Sequence[Process], kills: int | None) -> None:
+        for capture in run.captures:
+            self._look_into(run, capture)
         members = self._confinement.members(run.tenant, snapshot)
         count = sum(process.threads for process in members)
         run.peak_processes = max(run.peak_processes, count)
@@ -308,7 +318,7 @@ class Supervisor:
             while capture.fd >= 0 and self._read(run, capture):
                 pass
             if capture.fd >= 0:
-                self._close(capture.fd)
+                self._close(capture)
         del self._active[run.seq]
         kills = oom_kills()
         self._free.append(run.tenant.slot)
@@ -333,9 +343,11 @@ class Supervisor:
         )
         self._start_what_fits()
 
-    def _close(self, fd: int) -> None:
-        self._selector.unregister(fd)
-        os.close(fd)
+    def _close(self, capture: Capture) -> None:
+        if capture.busy:
+            self._selector.unregister(capture.fd)
+        os.close(capture.fd)
+        capture.fd = -1
 
 
 def main(arguments: Sequence[str], root: str) -> None:
