@@ -6,6 +6,7 @@ each is compared, and a case without an answer is never agreement.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from grader import comparator, wording
 from grader.comparator import Finding
@@ -31,6 +32,11 @@ class OracleSeen:
     next_case: int = 0
     """where a further run would take the cases up; behind the last one when there is nothing left to ask"""
 
+    @cached_property
+    def judged(self) -> OraclePart:
+        """What `judge` says, worked out once."""
+        return _judge(self)
+
     def with_run(self, result: RunResult) -> "OracleSeen":
         """The same after a further run of the cases from `next_case` on."""
         first, end = self.next_case, len(self.trials)
@@ -48,8 +54,10 @@ NOT_RUN = OraclePart(status="not_run", cases=0, agreed=0, seed=None, worst=None,
 
 def judge(seen: OracleSeen | None) -> OraclePart:
     """Compare every answer. None, or no cases, is `not_run`."""
-    if seen is None or not seen.trials:
-        return NOT_RUN
+    return NOT_RUN if seen is None or not seen.trials else seen.judged
+
+
+def _judge(seen: OracleSeen) -> OraclePart:
     found = [_compared(seen.answers[at], trial) if at in seen.answers else () for at, trial in enumerate(seen.trials)]
     told = [each for at in range(len(seen.trials)) for each in _disagreement(seen, at, found[at])]
     if seen.ended is not None:

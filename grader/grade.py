@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from grader import conclude, contract, mutation, plan, reach, verdicts
+from grader import agreement, conclude, contract, mutation, plan, reach, verdicts
 from grader.agreement import OracleSeen
 from grader.errors import OracleMissing
 from grader.memory import SuiteMemory, key_of
@@ -89,6 +89,7 @@ def grade(
         if drawn is not None:
             with phases.time("course_tests"):
                 own = run_own_unit(runner, unit, submission, drawn.result, policy)
+            beside.submit(agreement.judge, own.oracle)  # the report asks for it
         if hanging:  # the student's tests meet variants in the reference library, whatever else was sent
             sessions.close()  # one sandbox at a time: that is what memory was set aside for
             runner = Runner(open_session(), seed, progress)
