@@ -157,6 +157,7 @@ def in_fork(work: Callable[[], bytes]) -> int:
         os.close(write_end)
         return read_end
     try:
+        os.close(read_end)  # or it would wait for ever to be read if the reader dies
         resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_SECONDS, COMPILE_SECONDS + 1))
         resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
         write(write_end, work())

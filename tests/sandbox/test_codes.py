@@ -1,5 +1,7 @@
 """Code that was compiled ahead is the code that a run would have compiled."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +99,20 @@ def test_early_code_is_found_only_while_a_suite_is_collected(pytestconfig: pytes
     outside = codes.find("/slot/0/test_it.py", b"import unit\n")
     assert inside is not None and "unit" not in inside.co_names
     assert outside is not None and "unit" in outside.co_names
+
+
+ABANDONED = """
+import os
+from sandbox.inside.codes import in_fork
+answer = in_fork(lambda: b"x" * (1 << 20))  # more than a pipe holds
+os.read(answer, 1)
+os.close(answer)
+os.wait()
+"""
+
+
+def test_a_fork_whose_result_nobody_reads_any_more_ends() -> None:
+    subprocess.run([sys.executable, "-c", ABANDONED], check=True, timeout=60)
 
 
 def test_runs_find_what_was_compiled_ahead_and_end_as_they_would(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
