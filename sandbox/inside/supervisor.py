@@ -8,6 +8,7 @@ and with it everything in its container: the host then starts another.
 
 import contextlib
 import json
+import marshal
 import os
 import selectors
 import signal
@@ -182,7 +183,7 @@ class Supervisor:
         package_fd = os.memfd_create("package")
         if os.write(package_fd, package) != len(package):
             raise RuntimeError("a package that memory has no room for")
-        socket.send_fds(to or self._control, [json.dumps(order).encode()], [package_fd, *fds])
+        socket.send_fds(to or self._control, [marshal.dumps(order)], [package_fd, *fds])
         for fd in (package_fd, *fds):
             os.close(fd)
 
