@@ -8,8 +8,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -77,11 +77,12 @@ class DbosQueue:
 
 
 class LightSleep(threading.Event):
-    """The event that tells the engine's thread to stop, for which it waits between two looks: it can be woken, too."""
+    """The event that tells the engine's thread to stop, for which it waits between two looks: it can be woken, too.
+    While this process is `busy` it sleeps on: there is nothing that it could take."""
 
-    def __init__(self, stop: threading.Event, rung: threading.Event) -> None:
+    def __init__(self, stop: threading.Event, rung: threading.Event, busy: Callable[[], bool]) -> None:
         super().__init__()
-        self._stop, self._rung = stop, rung
+        self._stop, self._rung, self._busy = stop, rung, busy
 
     def is_set(self) -> bool:
         return self._stop.is_set()
@@ -89,8 +90,8 @@ class LightSleep(threading.Event):
     def wait(self, timeout: float | None = None) -> bool:
         until = math.inf if timeout is None else time.monotonic() + timeout
         self._stop.wait(min(LEAST_SLEEP_SECONDS, max(0.0, until - time.monotonic())))
-        while not self.is_set() and (left := until - time.monotonic()) > 0:
-            if self._rung.wait(min(left, STOP_SECONDS)):
+        while not self.is_set() and ((left := until - time.monotonic()) > 0 or self._busy()):
+            if self._rung.wait(min(left, STOP_SECONDS) if left > 0 else STOP_SECONDS):
                 break
         self._rung.clear()
         return self.is_set()
@@ -117,6 +118,8 @@ class DbosEngine:
         self._free = threading.BoundedSemaphore(slots)
         self._delivered: set[str] = set()
         self._rung = threading.Event()
+        self._lock = threading.Lock()
+        self._at_work = 0
         self._lost: set[str] = set()
 
     def start(self, handler: Handler) -> None:
@@ -138,7 +141,7 @@ class DbosEngine:
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None, serialization_type=_PORTABLE)
         def grade(run_id: str) -> str:
             self._delivered.add(run_id)
-            with self._free, suppress(Stopping):
+            with self._free, self._working(), suppress(Stopping):
                 handler(run_id)
             self._delivered.discard(run_id)
             return run_id
@@ -157,7 +160,22 @@ class DbosEngine:
         self._rung.set()
 
     def _look_at_queue(self, stop_event: threading.Event, dbos: DBOS, queue: _queue.Queue) -> None:
-        _look_at_queue(LightSleep(stop_event, self._rung) if queue.name == QUEUE else stop_event, dbos, queue)
+        stop = LightSleep(stop_event, self._rung, self._is_busy) if queue.name == QUEUE else stop_event
+        _look_at_queue(stop, dbos, queue)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        with self._lock:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work -= 1
+            self.wake()  # for the next one
+
+    def _is_busy(self) -> bool:
+        return self._at_work >= self._slots
 
     def known(self) -> dict[str, str | None]:
         found = self._client.list_workflows(name=WORKFLOW, status=_LIVE, load_input=False, load_output=False)

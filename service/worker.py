@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PROGRESS_SECONDS = 0.25  # between two writes of a run's progress
+PROGRESS_SECONDS = 0.5  # between two writes of a run's progress: readers look no sooner
 FIRST_PAUSE_SECONDS = 0.5  # before another attempt; doubled each time
 LAST_PAUSE_SECONDS = 30.0
 ADMISSION_POLL_SECONDS = 1.0  # between two looks for free memory

@@ -65,9 +65,14 @@ def test_those_who_wait_for_a_word_are_told_that_word_from_any_thread():
 
 def test_a_light_sleep_ends_when_it_is_rung_and_only_a_stop_says_stop():
     stop, rung = threading.Event(), threading.Event()
-    sleep = LightSleep(stop, rung)
+    busy = threading.Event()
+    sleep = LightSleep(stop, rung, busy.is_set)
     assert not sleep.wait(0.02)
     rung.set()
     assert not sleep.wait(LONG) and not rung.is_set()
+    busy.set()
+    threading.Timer(0.1, rung.set).start()
+    assert not sleep.wait(0.02)
+    assert not rung.is_set()  # it slept on until it was rung
     stop.set()
     assert sleep.wait(LONG) and sleep.is_set()
