@@ -237,7 +237,7 @@ class Recorder:
 
     def finish_plain(self, item: pytest.Item, steps: Sequence[pytest.CallInfo[object]]) -> None:
         """Take what a test came to that ran without hooks; of steps that did not pass there is a report already. The
-        line is held until the next test starts: nothing of the suite is executed between."""
+        line is held until the next test starts or the run ends: nothing of the suite is executed between."""
         passed = all(step.excinfo is None for step in steps)
         outcome = ("passed", None) if passed else outcome_of(self._reports)
         self._finish(item.nodeid, *outcome, sum(step.duration for step in steps))
