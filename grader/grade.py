@@ -116,7 +116,8 @@ def _session(
     """A session with the suites made ready, and the reference of every other module but those in `without`."""
     with phases.time("sandbox"):
         modules = plan.preload(unit, without)
-        session = stack.enter_context(sandbox.session(modules, policy.total_seconds, unit.runtime))
+        likely = (plan.course_suite(unit).code,)
+        session = stack.enter_context(sandbox.session(modules, policy.total_seconds, unit.runtime, likely))
     if stop is not None:
         stop.when_told(session.cancel)
     session.prepare(plan.suites(unit, submission))

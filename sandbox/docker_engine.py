@@ -27,7 +27,7 @@ from docker.types import LogConfig, Ulimit  # type: ignore[import-untyped]
 from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
 from sandbox.images import ENGINE_ERRORS, remove_old_images
 from sandbox.owner import boot_id, owner_lives, owner_of
-from sandbox.records import Environment, Limits, Module
+from sandbox.records import Environment, Limits, Module, SuiteCode
 from sandbox.runtimes import PLAIN, image_of
 from sandbox.session import StationSession
 from sandbox.station import SOURCES, Loss, Lost, SocketLine, Station
@@ -44,6 +44,7 @@ LOG_BYTES = 4000
 EXIT_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 SETTLE_SECONDS = 0.5  # by which a session follows another whose submission waited for it
+ALIKE = 3  # sessions, after which the next is taken to be of the same sort
 FULL_SHARES = 1024
 WARMING_SHARES = 32  # what is graded now goes before what is made ready for later
 FOREIGN_SECONDS = 300.0
@@ -93,13 +94,18 @@ class DockerSandbox:
 
     @contextmanager
     def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+        self,
+        preload: Sequence[Module] = (),
+        deadline_seconds: float = 600.0,
+        runtime: str = PLAIN,
+        likely: Sequence[SuiteCode] = (),
     ) -> Iterator[StationSession]:
         try:
             fleet = self._fleet(runtime)
+            take = fleet.pool.taker(Stock(tuple(preload), tuple(likely)))
             self._wait_for_endings()
             with self._crowd.joined():
-                session = StationSession(fleet.pool.take, fleet.environment, preload, self._jobs, deadline_seconds)
+                session = StationSession(take, fleet.environment, preload, self._jobs, deadline_seconds)
                 try:
                     yield session
                 finally:
@@ -260,9 +266,18 @@ class Crowd:
             self._changed.notify_all()
 
 
+@dataclass(frozen=True)
+class Stock:
+    """What the sessions of one sort all begin with: modules to import, and trusted suites to prepare."""
+
+    modules: tuple[Module, ...] = ()
+    suites: tuple[SuiteCode, ...] = ()
+
+
 class Pool:
     """Keeps `size` stations ready. A thread opens new ones when some were taken and cores are idle: a start beside a
-    grading that could use them costs that one more time than the next one gains (decision 0245)."""
+    grading that could use them costs that one more time than the next one gains (decision 0245). While all sessions
+    are of one sort, their stock is laid in ahead (decision 0248)."""
 
     def __init__(
         self, open_station: Callable[[], Station], open_ahead: Callable[[], Station], size: int, crowd: Crowd
@@ -270,6 +285,7 @@ class Pool:
         self._open = open_station
         self._open_ahead = open_ahead
         self._crowd = crowd
+        self._asked: deque[Stock] = deque(maxlen=ALIKE)
         self._coming: deque[Future[Station]] = deque()
         self._wanted = threading.Semaphore(size)
         self._closing = threading.Event()
@@ -281,16 +297,21 @@ class Pool:
         """How many are warm."""
         return sum(coming.done() for coming in tuple(self._coming))
 
-    def take(self) -> Station:
+    def taker(self, stock: Stock) -> Callable[[], Station]:
+        """What takes a station for a session that begins with this."""
+        self._asked.append(stock)
+        return lambda: self._take(stock.modules)
+
+    def _take(self, modules: Sequence[Module]) -> Station:
         """A warm station, the one that is just being opened, or a new one. Those whose container has gone, with its
-        engine perhaps, are dropped."""
+        engine perhaps, are dropped, and those that hold other modules."""
         with contextlib.suppress(IndexError):
             while True:
                 coming = self._coming.popleft()
                 self._wanted.release()
                 with contextlib.suppress(Exception):  # who opens one now sees the same, by itself
                     station = coming.result()
-                    if station.line.is_quiet():
+                    if station.line.is_quiet() and station.can_serve(modules):
                         return station
                     station.line.close()
         return self._open()
@@ -316,6 +337,7 @@ class Pool:
             try:
                 station = self._open_ahead()
                 station.line.hasten()  # now, so that who takes it need not wait for that
+                self._lay_in(station)
                 coming.set_result(station)
             except Exception as error:
                 with contextlib.suppress(ValueError):  # somebody has taken it, who wants another
@@ -323,6 +345,17 @@ class Pool:
                     self._wanted.release()
                 coming.set_exception(error)
                 self._closing.wait(RETRY_SECONDS)
+
+    def _lay_in(self, station: Station) -> None:
+        alike = tuple(self._asked)
+        if len(alike) < ALIKE or len(set(alike)) > 1:
+            return
+        try:
+            station.preload(alike[0].modules)
+            station.prepare(alike[0].suites)
+        except BaseException:
+            station.line.close()
+            raise
 
 
 def options(image_id: str, jobs: int, memory_bytes: int, ceiling: Limits, oci_runtime: str | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sandbox.errors import EngineFailed
 from sandbox.leftovers import directory_prefix, sweep_directories
-from sandbox.records import Environment, Module
+from sandbox.records import Environment, Module, SuiteCode
 from sandbox.runtimes import LIBRARIES, PLAIN, VARIABLE
 from sandbox.session import StationSession
 from sandbox.station import Loss, Lost, SocketLine, Station
@@ -46,7 +46,11 @@ class ProcessSandbox:
 
     @contextmanager
     def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+        self,
+        preload: Sequence[Module] = (),
+        deadline_seconds: float = 600.0,
+        runtime: str = PLAIN,
+        likely: Sequence[SuiteCode] = (),
     ) -> Iterator[StationSession]:
         session = StationSession(
             partial(self._open, LIBRARIES[runtime]), environment_of, preload, self._jobs, deadline_seconds

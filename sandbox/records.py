@@ -316,12 +316,17 @@ class Session(Protocol):
 
 class Sandbox(Protocol):
     def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+        self,
+        preload: Sequence[Module] = (),
+        deadline_seconds: float = 600.0,
+        runtime: str = PLAIN,
+        likely: Sequence[SuiteCode] = (),
     ) -> AbstractContextManager[Session]:
         """A session in which `preload` (trusted modules, in dependency order) is imported already in every run.
 
-        `runtime` is one of `sandbox.runtimes`: the libraries that there are. On exit everything of the session is
-        ended, and removed before the next one opens. Raises SandboxError if it cannot be opened.
+        `runtime` is one of `sandbox.runtimes`: the libraries that there are. `likely` are trusted suites that the next
+        sessions with this preload will have runs of too: they may be prepared before these begin. On exit everything of
+        the session is ended, and removed before the next one opens. Raises SandboxError if it cannot be opened.
         """
         ...
 
@@ -335,7 +340,11 @@ class FakeSandbox:
 
     @contextmanager
     def session(
-        self, preload: Sequence[Module] = (), deadline_seconds: float = 600.0, runtime: str = PLAIN
+        self,
+        preload: Sequence[Module] = (),
+        deadline_seconds: float = 600.0,
+        runtime: str = PLAIN,
+        likely: Sequence[SuiteCode] = (),
     ) -> Iterator[Session]:
         yield FakeSession(self)
 

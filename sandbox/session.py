@@ -115,7 +115,7 @@ class StationSession:
     def _number_of(self, run: Run) -> int:
         """Of the prepared suite it is of, or -1."""
         code = run.task.code if isinstance(run.task, Suite) else None
-        return next((number for number, suite in enumerate(self._suites) if suite == code), -1)
+        return next((number for number, suite in enumerate(self._ready_station().suites) if suite == code), -1)
 
     def begins(self, flight: Flight, run: Run) -> None:
         """Note that a run has a place from now on."""

@@ -90,17 +90,30 @@ class Station:
         if header.pop("sources") != SOURCES:
             raise WireError("the sandbox was built from other sources than those that use it")
         self.versions = Versions(**header)
+        self._modules: tuple[Module, ...] = ()
+        self.suites: tuple[SuiteCode, ...] = ()
+        """those that were made ready, or are being: runs name them by their place"""
+
+    def can_serve(self, modules: Sequence[Module]) -> bool:
+        """Whether no modules were imported yet, or just these."""
+        return self._modules in ((), tuple(modules))
 
     def preload(self, modules: Sequence[Module]) -> None:
-        """Import trusted modules in the template. Raises EngineFailed if one cannot be imported."""
+        """Import trusted modules in the template, unless they are. Raises EngineFailed if one cannot be imported."""
+        if self._modules == tuple(modules):
+            return
+        self._modules = tuple(modules)
         self.send("preload", package_of_modules(modules, self.versions.python))
         header, _ = self.receive("preloaded", time.monotonic() + START_SECONDS)
         if error := expect(header, error=str)["error"]:
             raise EngineFailed(f"a trusted module cannot be imported in the sandbox: {error}")
 
     def prepare(self, suites: Sequence[SuiteCode]) -> None:
-        """Have suites made ready; runs that are sent meanwhile wait for it."""
-        self.send("prepare", package_of_suites(suites))
+        """Have suites made ready that are not yet; runs that are sent meanwhile wait for it."""
+        missing = tuple(suite for suite in suites if suite not in self.suites)
+        if missing:
+            self.suites += missing
+            self.send("prepare", package_of_suites(missing))
 
     def send(self, frame: str, body: bytes, **fields: object) -> None:
         data = encode({"frame": frame, "nonce": self._nonce, **fields}, body)

@@ -100,7 +100,7 @@ class Supervisor:
         self._waiting: deque[tuple[float, Header, bytes]] = deque()
         self._active: dict[int, Active] = {}
         self._zygotes: dict[tuple[int, str], socket.socket] = {}  # by suite and slot
-        self._preparing = False
+        self._preparing = 0  # orders to prepare that are not yet followed
         self._selector = selectors.DefaultSelector()
         self._finished = False
 
@@ -139,7 +139,7 @@ class Supervisor:
             elif frame == "preload":
                 self._order({"do": "preload"}, body)
             elif frame == "prepare":
-                self._preparing = True
+                self._preparing += 1
                 self._order({"do": "prepare"}, body)
             elif frame == "run":
                 self._waiting.append((time.monotonic() + header["deadline_seconds"], header, body))
@@ -204,7 +204,7 @@ class Supervisor:
             self._confinement.ours.add(message["pid"])
             self._selector.register(zygote, selectors.EVENT_READ, lambda: self._hear(zygote))
         elif what == "prepared":
-            self._preparing = False
+            self._preparing -= 1
             self._start_what_fits()
         elif what == "started":
             self._active[message["seq"]].tenant.pid = message["pid"]

@@ -32,6 +32,7 @@ import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,7 @@ class Template(Forks):
         super().__init__(control, MemoryFinder(), {})
         self._codes = Codes()
         self._slots = slots
+        self._suite_numbers = count()
         for path in import_paths:
             sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
 
@@ -176,7 +178,8 @@ class Template(Forks):
             for suite in header["suites"]
         ]
         answers = [in_fork(partial(self._compile, suite)) for suite in suites]
-        for number, (suite, answer) in enumerate(zip(suites, answers, strict=True)):
+        for suite, answer in zip(suites, answers, strict=True):
+            number = next(self._suite_numbers)
             try:
                 compiled = Compiled.from_bytes(read_all(answer))
             except (EOFError, ValueError, TypeError):  # it was cut off by a limit

@@ -20,7 +20,7 @@ import pytest
 from sandbox import docker_engine
 from sandbox.docker_engine import IMAGE, DockerSandbox, boot_id, connect, owner_lives, owner_of, reap
 from sandbox.errors import EngineUnavailable, ImageMissing
-from sandbox.records import EndingKind, ItemOutcome, Resource, Run, RunResult, Session
+from sandbox.records import EndingKind, ItemOutcome, Module, Resource, Run, RunResult, Session
 from sandbox.runtimes import PLAIN
 from sandbox.wire import source_digest
 
@@ -248,6 +248,39 @@ def test_a_container_serves_one_session_and_is_removed(client: docker.DockerClie
             seen.append(mine)
         assert len(set(seen)) == 2 and isinstance(before, set)
     assert not containers(client) & set(seen)
+
+
+LIBRARY, OTHER_LIBRARY = (Module("library", f"VALUE = {n}\n".encode(), "library.py") for n in (1, 2))
+WHOSE = """
+import library
+
+def test_it():
+    raise AssertionError(f"{library.VALUE}")
+"""
+
+
+@docker_only
+def test_sessions_that_begin_alike_find_their_stock_and_others_do_not(
+    client: docker.DockerClient, run_of: Callable[..., Run]
+) -> None:
+    run = run_of(WHOSE)
+
+    def value(preload: Module) -> str:
+        """What a run in the next session finds in its library."""
+        until = time.monotonic() + 60
+        while not sandbox.ready and time.monotonic() < until:
+            time.sleep(0.05)
+        with sandbox.session([preload], likely=[run.suite.code]) as session:
+            stocked.append(bool(session._station.suites))  # type: ignore[attr-defined]
+            session.prepare([run.suite.code])
+            [result] = session.run([run])
+        return result.record.items[0].message.split()[1]
+
+    stocked: list[bool] = []
+    with DockerSandbox(client, jobs=1, pool_size=1) as sandbox:
+        values = [value(each) for each in [LIBRARY] * (docker_engine.ALIKE + 1) + [OTHER_LIBRARY]]
+    assert values == ["1"] * (docker_engine.ALIKE + 1) + ["2"]
+    assert stocked == [False] * docker_engine.ALIKE + [True, False]
 
 
 @docker_only

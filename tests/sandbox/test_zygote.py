@@ -165,6 +165,18 @@ def test_a_slot_s_runs_of_an_inert_suite_have_one_parent_and_others_another(run_
     assert len(one) == 1 and not one & other
 
 
+def test_suites_may_be_made_ready_one_after_the_other(run_of: Callable[..., Run]) -> None:
+    one, other = (run_of(f"{LOOKS}\nNAME = '{name}'\n", modules=GOOD) for name in ("one", "other"))
+    with ProcessSandbox(jobs=1).session() as session:
+        session.prepare([one.suite.code])
+        session.prepare([other.suite.code, one.suite.code])  # runs of neither wait for the first alone
+        of_one, of_other = parents(session.run([one, one])), parents(session.run([other, other]))
+        session.lose_station()
+        again = parents(session.run([one, one])), parents(session.run([other, other]))
+    assert len(of_one) == len(of_other) == 1 and not of_one & of_other
+    assert [len(each) for each in again] == [1, 1] and not again[0] & again[1]
+
+
 def test_suites_that_share_names_do_not_meet(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     first = run_of(
         "import unit\nimport helper\ndef test_it():\n    assert helper.N == 1\n",
