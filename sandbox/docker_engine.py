@@ -44,7 +44,7 @@ LOG_BYTES = 4000
 EXIT_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 SETTLE_SECONDS = 0.5  # by which a session follows another whose submission waited for it
-ALIKE = 3  # sessions, after which the next is taken to be of the same sort
+ALIKE = 5  # sessions, after which the next is taken to be of the same sort
 FULL_SHARES = 1024
 WARMING_SHARES = 32  # what is graded now goes before what is made ready for later
 FOREIGN_SECONDS = 300.0
@@ -103,7 +103,7 @@ class DockerSandbox:
         try:
             fleet = self._fleet(runtime)
             take = fleet.pool.taker(Stock(tuple(preload), tuple(likely)))
-            self._wait_for_endings()
+            self.wait_for_endings()
             with self._crowd.joined():
                 session = StationSession(take, fleet.environment, preload, self._jobs, deadline_seconds)
                 try:
@@ -133,7 +133,7 @@ class DockerSandbox:
         """Remove the pools' containers. Sessions that are open keep theirs until they end."""
         for fleet in self._fleets.values():
             fleet.pool.close()
-        self._wait_for_endings()
+        self.wait_for_endings()
         self._events.close()
         atexit.unregister(self.close)
         if self._client_is_ours:
@@ -145,7 +145,7 @@ class DockerSandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _wait_for_endings(self) -> None:
+    def wait_for_endings(self) -> None:
         """Until the containers of sessions that are over are gone: no more memory was set aside for them."""
         self._ending.submit(int).result()
 

@@ -86,6 +86,7 @@ def test_hostile_submission_ends_as_expected_and_leaves_nothing(
     student = views.for_role(report, "student")
     told = student.to_json() + render(student)
     assert not [text for text in hostile.absent if text in told]
+    sandbox.wait_for_endings()
     assert not left_behind()
     assert not left_on_the_host() | (frozenset(scratch.rglob("*")) - before)
     if not hostile.smoke:
@@ -97,8 +98,10 @@ def test_after_all_of_them_a_clean_submission_is_graded_as_ever(
     unit: Unit, sandbox: DockerSandbox, oracle: OracleProcesses
 ) -> None:
     assert_clean_one_passes(unit, sandbox, oracle)
+    sandbox.wait_for_endings()
     descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
     assert_clean_one_passes(unit, sandbox, oracle)
+    sandbox.wait_for_endings()
     assert len(os.listdir("/proc/self/fd")) <= descriptors and threading.active_count() <= threads
     assert not left_behind()
     assert not left_on_the_host()
