@@ -247,25 +247,29 @@ def run_own_unit(
         return plan.drive_run(next(runner.ids), unit, modules, [trial.case for trial in left])
 
     tests = plan.smoke_first(unit)
+    half = len(tests) // 2
     cases = None
 
     def course_runs_and_drive() -> Iterator[Run]:
+        """The drive is in the middle: by then its cases are drawn, and it is too long to come last."""
         nonlocal cases
-        yield from course_runs(tests)
+        yield from course_runs(tests[:half])
         if (cases := drawn()) is not None:
             yield drive(cases)
+        yield from course_runs(tests[half:])
 
     count = len(tests) + (unit.oracle is not None)
-    alone = runner.each("course_tests", course_runs_and_drive(), count)
-    first, driven = alone[: len(tests)], alone[len(tests) :]
+    results = runner.each("course_tests", course_runs_and_drive(), count)
+    driven = results[half : half + len(results) - len(tests)]
+    first = results[:half] + results[half + len(driven) :]
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
     repeats = unit.determinism_runs - 1 if again else 0
     together = [plan.course_run(next(runner.ids), unit, modules, *again) for _ in range(repeats)]
     own, *more = runner.batch("course_tests", [own_run(), *together])
     course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
     for result in more:
-        results = [result] * len(again) if result.complete else runner.batch("course_tests", course_runs(again))
-        for test, said in zip(again, results, strict=True):
+        repeated = (result,) * len(again) if result.complete else runner.batch("course_tests", course_runs(again))
+        for test, said in zip(again, repeated, strict=True):
             course[test.name] += (said,)
     suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
     if cases is not None:
