@@ -109,7 +109,7 @@ class DockerSandbox:
                 try:
                     yield session
                 finally:
-                    self._ending.submit(session.close)  # a report does not wait for it, the next session does
+                    self._end(session)
         except EngineFailed as error:
             refuse_absent(self._client, error)
             raise
@@ -145,9 +145,17 @@ class DockerSandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _end(self, session: StationSession) -> None:
+        """A report does not wait for it, the next session does."""
+        try:
+            self._ending.submit(session.close)
+        except RuntimeError:  # this process is leaving, and takes no more work for its threads
+            session.close()
+
     def wait_for_endings(self) -> None:
         """Until the containers of sessions that are over are gone: no more memory was set aside for them."""
-        self._ending.submit(int).result()
+        with contextlib.suppress(RuntimeError):  # a process that is leaving has waited for its threads already
+            self._ending.submit(int).result()
 
     def _fleet(self, runtime: str) -> "Fleet":
         """The containers of a runtime, which are made from its first use on. Raises ImageMissing."""

@@ -305,6 +305,25 @@ with sandbox.session() as session:
 """
 
 
+FORGETS_TO_CLOSE = """
+from sandbox.docker_engine import OWNER_LABEL, DockerSandbox, labels
+sandbox = DockerSandbox(pool_size=1)
+with sandbox.session():
+    pass
+print(f"{OWNER_LABEL}={labels()[OWNER_LABEL]}")
+"""
+
+
+@docker_only
+def test_a_process_that_leaves_without_closing_removes_its_containers_and_says_nothing(
+    client: docker.DockerClient,
+) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", FORGETS_TO_CLOSE], cwd=root, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not client.api.containers(all=True, filters={"label": done.stdout.strip()})
+
+
 @docker_only
 def test_containers_of_a_killed_owner_are_reaped(client: docker.DockerClient) -> None:
     root = Path(__file__).parents[2]
