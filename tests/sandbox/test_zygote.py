@@ -215,3 +215,23 @@ def test_a_session_whose_sandbox_was_lost_prepares_the_next(run_of: Callable[...
         session.lose_station()
         second = parents(session.run([run, run]))
     assert len(second) == 1 and first != second
+
+
+PROPERTY = """
+from hypothesis import given
+from hypothesis import strategies as st
+
+@given(st.lists(st.integers(0, 10_000), min_size=1))
+def test_sums_are_small(numbers):
+    assert sum(numbers) < 500
+"""
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_an_example_is_made_small_where_its_message_is_read(run_of: Callable[..., Run], prepared: bool) -> None:
+    run = run_of(PROPERTY)
+    with ProcessSandbox(jobs=1).session() as session:
+        if prepared:
+            session.prepare([run.suite.code])
+        [result] = session.run([run])
+    assert "numbers=[500]" in result.record.items[0].message
