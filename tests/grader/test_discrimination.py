@@ -104,6 +104,39 @@ def test_the_best_of_twenty_coins_that_notice_what_is_left_out_does_not_pass(uni
     assert max(scores) < 0.8
 
 
+class OrderSuite(NoticingSuite):
+    """One test, a coin thrown by the order that tests are run in; it fails for certain where some are left out."""
+
+    met: frozenset[tuple[str, ...]] = frozenset()
+
+    def answer(self, run: Run) -> RunResult:
+        self.order = run.suite.first
+        self.met |= {self.order}
+        return super().answer(run)
+
+    def _act(self, variant: str, test: str) -> Act:
+        self.text = repr(self.order).encode()
+        return super()._act(variant, test)
+
+
+@pytest.mark.parametrize("probability", [0.7, 0.5, 0.2])
+def test_the_best_of_twenty_coins_thrown_by_the_order_of_tests_does_not_pass(unit: Unit, probability: float) -> None:
+    """Half of the mutants are caught by tests that see them, from which the orders come; the coin is for the others."""
+    unit = with_mutants_inside(unit, 2 * MUTANTS)
+    mutants = [replace(each, category=f"category {n % 10}") for n, each in enumerate(unit.mutants)]
+    unit = replace(unit, mutants=tuple(mutants))
+    enters = dict.fromkeys(["test_coin", *(f"test_{n}" for n in range(10))], reach.changed(unit, mutants[0].files) or 0)
+    acts = {each.id: {f"test_{n % 10}": Act.FAIL} for n, each in enumerate(mutants[:MUTANTS])}
+    shares = []
+    for attempt in range(SUBMISSIONS):
+        suite = OrderSuite(unit, tuple(enters), acts, enters=enters)
+        suite.probability, suite.attempt = probability, attempt
+        found = statuses(suite.grade(seed=attempt, policy=replace(STANDARD, full_matrix_cpu_seconds=0.0)))
+        shares.append(sum(found[each.id] is MutantStatus.KILLED for each in mutants[MUTANTS:]) / MUTANTS)
+        assert len(suite.met) > 10
+    assert max(shares) < 0.8
+
+
 def with_mutants_inside(unit: Unit, count: int) -> Unit:
     """With mutants in the body of a function, so that the tests which reach them are known."""
     unit = a_unit(unit, [f"m{n}" for n in range(count)])
