@@ -21,25 +21,21 @@ class Priorities:
 
     def __init__(self, seconds: Mapping[str, float]) -> None:
         self._seconds = seconds
-        self._met: dict[str, Counter[str]] = defaultdict(Counter)  # by category
-        self._caught: dict[str, Counter[str]] = defaultdict(Counter)
-        self._met_in_all: Counter[str] = Counter()
-        self._caught_in_all: Counter[str] = Counter()
+        self._met: dict[str | None, Counter[str]] = defaultdict(Counter)  # by category, None for all of them
+        self._caught: dict[str | None, Counter[str]] = defaultdict(Counter)
         self._refused: set[str] = set()
 
     def saw(self, category: str, result: RunResult) -> None:
         """Note what a mutant's run came to."""
-        tests = join([result]).tests
-        caught = [name for name, test in tests.items() if test.failing and test.counts]
-        met = [*caught, *(name for name, test in tests.items() if test.outcome is Outcome.PASSED)]
-        for counter in (self._caught[category], self._caught_in_all):
-            counter.update(caught)
-        for counter in (self._met[category], self._met_in_all):
-            counter.update(met)
+        seen = join([result])
+        passed = [name for name, test in seen.tests.items() if test.outcome is Outcome.PASSED]
+        for key in (category, None):
+            self._caught[key].update(seen.failing)
+            self._met[key].update((*seen.failing, *passed))
 
     def saw_correct(self, result: RunResult) -> None:
         """Note what a run on correct code came to: tests that fail there come last."""
-        self._refused.update(name for name, test in join([result]).tests.items() if test.failing and test.counts)
+        self._refused.update(join([result]).failing)
 
     def order(self, category: str | None = None, entering: Collection[str] | None = None) -> tuple[str, ...]:
         """The tests for a mutant: of this category, or of any; `entering` it are those that can notice it, if known.
@@ -55,7 +51,7 @@ class Priorities:
 
     def _likely(self, name: str, category: str | None) -> float:
         """That a test catches the next mutant, by those that it met."""
-        met, caught = float(self._met_in_all[name]), float(self._caught_in_all[name])
+        met, caught = float(self._met[None][name]), float(self._caught[None][name])
         if category is not None:
             met = self._met[category][name] + OTHER_CATEGORY * (met - self._met[category][name])
             caught = self._caught[category][name] + OTHER_CATEGORY * (caught - self._caught[category][name])

@@ -108,14 +108,9 @@ class StationSession:
         seq, station = next(self._seq), self._ready_station()
         package = package_of(run, self.environment.python)
         left = max(0.0, self.left_seconds())
-        limits, suite = asdict(run.limits), self._number_of(run)
+        limits, suite = asdict(run.limits), number_in(station.suites, run)
         station.send("run", package, seq=seq, suite=suite, limits=limits, deadline_seconds=left)
         return seq
-
-    def _number_of(self, run: Run) -> int:
-        """Of the prepared suite it is of, or -1."""
-        code = run.task.code if isinstance(run.task, Suite) else None
-        return next((number for number, suite in enumerate(self._ready_station().suites) if suite == code), -1)
 
     def begins(self, flight: Flight, run: Run) -> None:
         """Note that a run has a place from now on."""
@@ -137,10 +132,8 @@ class StationSession:
                 self._refuse_if_cancelled()
                 self._station = self._open_station()
                 try:
-                    if self._preload:
-                        self._station.preload(self._preload)
-                    if self._suites:
-                        self._station.prepare(self._suites)
+                    self._station.preload(self._preload)
+                    self._station.prepare(self._suites)
                     break
                 except Lost as error:
                     loss = self.lose_station()
@@ -273,6 +266,12 @@ class Batch:
     def _keep(self, index: int, result: RunResult) -> None:
         self._results[index] = result
         self._on_result(result)
+
+
+def number_in(suites: Sequence[SuiteCode], run: Run) -> int:
+    """Of the prepared suite that a run is of, or -1."""
+    code = run.task.code if isinstance(run.task, Suite) else None
+    return next((number for number, suite in enumerate(suites) if suite == code), -1)
 
 
 def evidence_of(header: Header, body: bytes) -> tuple[int, Evidence, tuple[bytes, Stream, Stream]]:

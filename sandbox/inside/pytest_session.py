@@ -98,7 +98,6 @@ class PreparedSession:
         imports = tuple((module, waiting[file]) for module, file in files if file in waiting)
         modules = tuple((name, module) for name, module in sys.modules.items() if name not in modules_before)
         items = tuple(self.recorder.items)
-        self.recorder.look_at(items)
         self._plain_tests.look_at(items, self.config.pluginmanager)
         self._collected = Collected(items, imports, modules, modules_before, paths_before)
         return True

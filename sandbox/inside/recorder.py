@@ -142,11 +142,11 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         self.items = list(items)
-        self.look_at(items)
+        self._look_at(items)
         items[:] = self.select_looked_at()
         self.flush()
 
-    def look_at(self, items: Sequence[pytest.Item]) -> None:
+    def _look_at(self, items: Sequence[pytest.Item]) -> None:
         """Take in what was collected: of an inert suite before the fork, once for all runs."""
         ids = [self._id(item.nodeid) for item in items]
         self._looked_at = tuple((item, id, function_of(id)) for item, id in zip(items, ids, strict=True))
