@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from service.meanwhile import meanwhile
+
 WORD_BYTES = 200
 
 
@@ -37,23 +39,16 @@ class Bell:
             except OSError:
                 yield
                 return
-            over = threading.Event()
 
-            def listen() -> None:
+            def listen(over: threading.Event) -> None:
                 while True:
                     word = ear.recv(WORD_BYTES).decode("utf-8", "replace")
                     if over.is_set():
                         return
                     tell(word)
 
-            thread = threading.Thread(target=listen, name="bell", daemon=True)
-            thread.start()
-            try:
+            with meanwhile("bell", listen, wake=self.ring):
                 yield
-            finally:
-                over.set()
-                self.ring()
-                thread.join()
 
 
 def queued(data: Path) -> Bell:

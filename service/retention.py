@@ -17,6 +17,7 @@ from service import audit, blobs, database
 from service.audit import By
 from service.classroom import progress
 from service.database import writing
+from service.meanwhile import meanwhile
 from service.runs import UNFINISHED
 from service.settings import Settings
 from service.tables import hints, idempotency, runs, submissions
@@ -111,9 +112,8 @@ def daily(
 
     Every worker does so: what one has swept, the next does not find.
     """
-    stop = threading.Event()
 
-    def watch() -> None:
+    def watch(stop: threading.Event) -> None:
         pause = first_seconds
         while not stop.wait(pause):
             pause = every_seconds
@@ -125,10 +125,7 @@ def daily(
             else:
                 log.info("swept %d submissions, %d blobs, %d keys", swept.submissions, swept.blobs, swept.keys)
 
-    thread = threading.Thread(target=watch, name="sweep", daemon=True)
-    thread.start()
-    try:
+    with meanwhile(
+        "sweep", watch, patience_seconds=1
+    ):  # what it is in the middle of is rolled back if the process ends
         yield
-    finally:
-        stop.set()
-        thread.join(1)  # what it is in the middle of is rolled back if the process ends

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from service.course_files import loads, trees
 from service.database import AWAY, reading
 from service.dependencies import Service
+from service.meanwhile import meanwhile
 
 LOOK_SECONDS = 2.0
 
@@ -24,9 +25,8 @@ log = logging.getLogger(__name__)
 @contextmanager
 def heeding(app: FastAPI) -> Iterator[None]:
     """Meanwhile look now and then, in a thread."""
-    over = threading.Event()
 
-    def watch() -> None:
+    def watch(over: threading.Event) -> None:
         while not over.wait(LOOK_SECONDS):
             try:
                 look(app)
@@ -35,13 +35,8 @@ def heeding(app: FastAPI) -> Iterator[None]:
             except Exception:
                 log.exception("the course's files could not be looked after; it is tried again")
 
-    thread = threading.Thread(target=watch, name="course", daemon=True)
-    thread.start()
-    try:
+    with meanwhile("course", watch):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def look(app: FastAPI) -> None:

@@ -24,6 +24,7 @@ from service.accounts import Role
 from service.app import create_app
 from service.audit import By
 from service.dependencies import Service
+from service.meanwhile import meanwhile
 from service.offerings import Offering
 from service.people import members, sessions, users
 from service.people.users import User
@@ -196,19 +197,13 @@ class Bench:
     @contextmanager
     def grading_what_comes(self, worker: GradingWorker | None = None) -> Iterator[None]:
         """Meanwhile grade, in another thread, what is enqueued."""
-        over = threading.Event()
 
-        def look() -> None:
+        def look(over: threading.Event) -> None:
             while not over.wait(0.02):
                 self.graded(worker)
 
-        thread = threading.Thread(target=look)
-        thread.start()
-        try:
+        with meanwhile("worker", look):
             yield
-        finally:
-            over.set()
-            thread.join()
 
     def rows(self, table: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
         with database.reading(self.engine) as connection:
