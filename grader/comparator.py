@@ -6,7 +6,7 @@ differences, not agreement (docs/decisions/0080).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -152,6 +152,54 @@ def worst_closeness(result: Mapping[str, Array], expected: Mapping[str, Expectat
     """`closeness` of a result without findings: its worst array's."""
     pairs = ((result[name], what) for name, what in expected.items() if name in result)
     return max((closeness(actual, what.array, what.tolerance) for actual, what in pairs), default=0.0)
+
+
+def worst_of_agreeing(cases: Iterable[tuple[Mapping[str, Array], Mapping[str, Expectation]]]) -> float | None:
+    """The worst `closeness` of several cases' results, each with what is expected; None if any may have findings.
+
+    All numbers are compared at once: what numpy does of hundreds of small arrays costs less than that it is asked to.
+    """
+    pairs: list[tuple[Array, Expectation]] = []
+    for result, expected in cases:
+        missing = [what for name, what in expected.items() if name not in result and not what.optional]
+        if missing or not result.keys() <= expected.keys():
+            return None
+        pairs += [(result[name], what) for name, what in expected.items() if name in result]
+    if not all(_of_one_form(actual, what.array) for actual, what in pairs):
+        return None
+    exact = [pair for pair in pairs if pair[1].array.dtype.kind in "bi"]
+    if not all(what.tolerance == EXACT and actual.tobytes() == what.array.tobytes() for actual, what in exact):
+        return None
+    return _worst_of_numbers([pair for pair in pairs if pair[1].array.dtype.kind == "f" and pair[0].size])
+
+
+def _of_one_form(actual: Array, expected: Array) -> bool:
+    return (
+        type(actual) is np.ndarray
+        and actual.shape == expected.shape
+        and actual.dtype == expected.dtype
+        and expected.dtype in DTYPES
+    )
+
+
+def _worst_of_numbers(pairs: Sequence[tuple[Array, Expectation]]) -> float | None:
+    """`closeness` of the worst of these arrays, none of which is empty; None if any is not close enough."""
+    if not pairs:
+        return 0.0
+    found = np.concatenate([actual.ravel() for actual, _ in pairs], dtype=np.float64)
+    wanted = np.concatenate([what.array.ravel() for _, what in pairs], dtype=np.float64)
+    lengths = [actual.size for actual, _ in pairs]
+    size = np.abs(wanted)
+    largest = np.maximum.reduceat(size, np.cumsum([0, *lengths[:-1]]))
+    tolerances = [what.tolerance for _, what in pairs]
+    scale = np.where([tolerance.scaled for tolerance in tolerances], np.maximum(1.0, largest), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(found - wanted)
+        atol = np.repeat(np.array([tolerance.atol for tolerance in tolerances]) * scale, lengths)
+        allowed = atol + np.repeat([tolerance.rtol for tolerance in tolerances], lengths) * size
+    if not (np.isfinite(error).all() and np.isfinite(allowed).all() and (error <= allowed).all()):
+        return None
+    return float(np.max(np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)))
 
 
 def _check_expected(expected: Array, tolerance: Tolerance) -> None:

@@ -21,6 +21,7 @@ from grader.comparator import (
     compare,
     findings,
     worst_closeness,
+    worst_of_agreeing,
 )
 
 CLOSE = Tolerance(rtol=1e-5, atol=1e-6)
@@ -269,6 +270,48 @@ def test_a_code_that_stands_for_nothing_is_told_without_failing(code: NDArray[An
     found = findings({"end": code}, expected)
     assert (found == ()) == (code == 1)
     assert all(f.difference.actual in ("no error", "something else") for f in found)
+
+
+parts = st.one_of(
+    st.sampled_from(FLOATS).flatmap(finite), npst.arrays(st.sampled_from([np.bool_, np.int64, np.int32]), shapes)
+)
+
+
+@given(st.lists(st.tuples(parts, tolerances, st.booleans()), max_size=5), st.data())
+def test_all_cases_at_once_agree_just_when_each_has_no_findings(
+    wanted: list[tuple[NDArray[Any], Tolerance, bool]], data: st.DataObject
+) -> None:
+    cases = []
+    for array, tolerance, optional in wanted:
+        fitting = tolerance if array.dtype.kind == "f" else EXACT
+        expected = {"y": Expectation(array, fitting, "the result", optional)}
+        changes: dict[str, Any] = {
+            "none": lambda array: {"y": array.copy()},
+            "a little": lambda array: {"y": (array * 0.999).astype(array.dtype)},
+            "another form": lambda array: {"y": array[None]},
+            "missing": lambda array: {},
+            "too much": lambda array: {"y": array, "z": array},
+        }
+        weights = ["none", "none", "none", "a little", "a little", "another form", "missing", "too much"]
+        cases.append((changes[data.draw(st.sampled_from(weights))](array), expected))
+    try:
+        agree = all(findings(result, expected) == () for result, expected in cases)
+    except ValueError:  # what is expected is our error: to be told, so not to be passed over
+        assert worst_of_agreeing(cases) is None
+        return
+    worst = worst_of_agreeing(cases)
+    if agree:
+        assert worst == max((worst_closeness(result, expected) for result, expected in cases), default=0.0)
+    else:
+        assert worst is None
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1.0 + 1.2e-5, 1.7e308])
+def test_one_wrong_number_in_the_last_case_is_never_agreement(number: float) -> None:
+    expected = {"y": Expectation(ones(3, dtype=np.float64), CLOSE, "the result")}
+    right, wrong = ones(3, dtype=np.float64), np.array([1.0, 1.0, number])
+    assert worst_of_agreeing([({"y": right}, expected)] * 3) == 0.0
+    assert worst_of_agreeing([({"y": right}, expected), ({"y": wrong}, expected)]) is None
 
 
 def test_an_expectation_is_read_from_what_an_oracle_says() -> None:
