@@ -8,6 +8,7 @@ library: an `Array` is bytes that say what they are, and becomes numpy's only wh
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from sandbox.wire import WireError
@@ -38,6 +39,7 @@ class Array:
 Arrays = Mapping[str, Array]
 
 
+@lru_cache(maxsize=4096)  # results of one case have the shapes of those of another
 def size_of(dtype: str, shape: tuple[int, ...]) -> int:
     """Bytes of such an array; ValueError if there can be none. Python's integers do not wrap."""
     if dtype not in ITEM_BYTES or len(shape) > MOST_AXES or any(n < 0 for n in shape):

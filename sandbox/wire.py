@@ -24,6 +24,7 @@ Both sides use this module, so it needs nothing but the standard library. Whatev
 import hashlib
 import json
 import math
+import re
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -93,8 +94,10 @@ def parse(text: bytes) -> Any:
         value = _DECODER.decode(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise WireError(f"not the JSON we speak: {type(error).__name__}") from error
-    if b"\\u" in text or text.count(b"{") + text.count(b"[") > DEPTH:  # without both, nothing can be wrong with it
-        _check(value, DEPTH)
+    if text.count(b"{") + text.count(b"[") > DEPTH:
+        _refuse_depth(value)
+    if _SURROGATE.search(text):  # UTF-8 itself holds none
+        _refuse_lone_surrogates(value)
     return value
 
 
@@ -145,12 +148,20 @@ def _constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
 
 
-def _check(value: Any, depth: int) -> None:
-    if isinstance(value, str):
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise WireError("lone surrogate")
-    elif isinstance(value, dict | list):
-        if depth == 0:
-            raise WireError("nested too deeply")
-        for part in (*value.keys(), *value.values()) if isinstance(value, dict) else value:
-            _check(part, depth - 1)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise WireError("lone surrogate") from error
+
+
+def _refuse_depth(value: Any) -> None:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEPTH):
+        parts = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [part for part in parts if isinstance(part, dict | list)]
+    if level:
+        raise WireError("nested too deeply")

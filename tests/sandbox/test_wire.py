@@ -1,5 +1,7 @@
 """Frames and the JSON in them: what is not exactly as agreed is refused."""
 
+import json
+
 import pytest
 
 from sandbox.wire import BODY_BYTES, PREFIX, Frames, WireError, decode, encode, expect, parse
@@ -33,17 +35,25 @@ def test_a_frame_with_bytes_to_spare_is_refused() -> None:
         b"1e999",
         b'{"a": 1, "a": 2}',
         b'"\\ud800"',
+        b'{"a": [{"\\uDFff": 1}]}',
         b"\xff",
         b"",
         b"9" * 5000,
         b"[" * 100_000,
         b"[" * 9 + b"]" * 9,
+        b'["]]]]", ' + b'{"a":[' * 4 + b"]}" * 4 + b"]",
         b"{} {}",
     ],
 )
 def test_what_is_not_our_json_is_refused(text: bytes) -> None:
     with pytest.raises(WireError):
         parse(text)
+
+
+@pytest.mark.parametrize("value", [[[[[[[[["[[[["]]]]]]]], [{"a": [i]} for i in range(20)], {"\U0001f600": "é"}])
+def test_what_nests_as_deep_as_it_may_and_any_text_is_our_json(value: object) -> None:
+    assert parse(json.dumps(value).encode()) == value
+    assert parse(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
 def test_fields_must_be_these_and_of_these_types() -> None:
