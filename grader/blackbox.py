@@ -6,10 +6,11 @@ Only uses that are certain count: an alias that the file also binds otherwise is
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader import wording
+from grader.scopes import walk
 from grader.source import last_name
 from grader.unit import Contract
 
@@ -28,7 +29,8 @@ class Use:
 
 def uncontracted(tree: ast.Module, contracts: Mapping[str, Contract]) -> tuple[Use, ...]:
     """Uses of modules and names without a contract, by line, each once a line."""
-    uses = [*_imports(tree, contracts), *_attributes(tree, contracts)]
+    nodes = list(walk(tree))
+    uses = [*_imports(nodes, contracts), *_attributes(nodes, contracts)]
     return tuple(sorted(set(uses), key=lambda use: (use.line, use.message)))
 
 
@@ -41,8 +43,8 @@ def _ours(dotted: str, contracts: Mapping[str, Contract]) -> bool:
     return top == LIBRARY or any(module.partition(".")[0] == top for module in contracts)
 
 
-def _imports(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Use]:
-    for node in ast.walk(tree):
+def _imports(nodes: Iterable[ast.AST], contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    for node in nodes:
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -76,11 +78,11 @@ def _from(module: str, names: list[str], line: int, contracts: Mapping[str, Cont
 # -- names looked up on an imported module ---------------------------------------------------------------------------
 
 
-def _attributes(tree: ast.Module, contracts: Mapping[str, Contract]) -> Iterator[Use]:
-    aliases = _aliases(tree, contracts)
+def _attributes(nodes: Collection[ast.AST], contracts: Mapping[str, Contract]) -> Iterator[Use]:
+    aliases = _aliases(nodes, contracts)
     if not aliases:
         return
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             chain = _chain(node)
             if chain and chain[0] in aliases:
@@ -111,11 +113,11 @@ def _chain(node: ast.Attribute) -> list[str]:
     return [value.id, *reversed(parts)] if isinstance(value, ast.Name) else []
 
 
-def _aliases(tree: ast.Module, contracts: Mapping[str, Contract]) -> dict[str, str]:
+def _aliases(nodes: Iterable[ast.AST], contracts: Mapping[str, Contract]) -> dict[str, str]:
     """Names bound to such a module or package by one import and by nothing else in the file."""
     meant: dict[str, set[str]] = {}
     bindings: Counter[str] = Counter()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import():
                 for alias in node.names:

@@ -6,13 +6,14 @@ What may differ from the .pyi all the same is decision 0044.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader import deps, wording
 from grader.blackbox import IMPORTERS, uncontracted
 from grader.interface import Class, Function, Interface, Parameter, read
-from grader.source import Unparsed, last_name, parse
+from grader.scopes import walk
+from grader.source import Unparsed, last_name, read_only_tree
 from grader.submission import Submission
 from grader.unit import Contract, Unit
 
@@ -35,14 +36,14 @@ def check(unit: Unit, submission: Submission) -> tuple[Problem, ...]:
     found: list[Problem] = []
     others = [file for file in deps.sent_files(unit, submission) if file.module in unit.contracts]
     for file in (*unit.files, *others):
-        tree = parse(submission.files[file.path])
+        tree = read_only_tree(submission.files[file.path])
         if isinstance(tree, Unparsed):
             found.append(Problem(tree.code, file.path, tree.line, tree.message))
             continue
         problems = [*_missing(unit.contracts[file.module], tree, file.path), *_forbidden(unit, tree, file.path)]
         found.extend(sorted(problems, key=lambda problem: problem.line))
     for test in submission.tests:
-        if test.path.endswith(".py") and not isinstance(tests := parse(test.data), Unparsed):
+        if test.path.endswith(".py") and not isinstance(tests := read_only_tree(test.data), Unparsed):
             for use in uncontracted(tests, unit.contracts):
                 found.append(Problem(use.code, f"tests/{test.path}", use.line, use.message))
     return tuple(found)
@@ -156,9 +157,10 @@ def _differences(
 
 def _forbidden(unit: Unit, tree: ast.Module, path: str) -> Iterator[Problem]:
     """One problem for each forbidden name and line where it is imported, looked up or named to an importer."""
-    own = _own_names(tree)
+    nodes = list(walk(tree))
+    own = _own_names(nodes)
     seen: set[tuple[int, str]] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         for name in _used(node, own):
             line = getattr(node, "lineno", 1)
             for forbidden in unit.forbidden:
@@ -210,10 +212,10 @@ def _named_by_text(call: ast.Call) -> list[str]:
     return texts if last_name(call.func) in NAMES_BY_TEXT else []
 
 
-def _own_names(tree: ast.Module) -> set[str]:
+def _own_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Names the file itself binds by assignment, def, class or parameter: those are not a library's."""
     own: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(ctx=ast.Store()):
                 own.add(node.id)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from grader.scopes import Function, arguments, bound_names, children, own_nodes, walk
-from grader.source import Unparsed, last_name, parse
+from grader.source import Unparsed, last_name, read_only_tree
 
 LIBRARIES = {
     *("__future__", "abc", "collections", "contextlib", "copy", "dataclasses", "enum", "fractions", "functools"),
@@ -67,7 +67,7 @@ def are_independent(files: Mapping[str, bytes], packages: Collection[str]) -> bo
 
 @lru_cache(maxsize=4096)  # variants are the same for every submission
 def _keeps_nothing(source: bytes, own: frozenset[str], packages: frozenset[str]) -> bool:
-    tree = parse(source)
+    tree = read_only_tree(source)
     if isinstance(tree, Unparsed):
         return False
     try:

@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from functools import lru_cache
 from itertools import islice
 
-from grader.source import Unparsed, last_name, parse, statements
+from grader.source import Unparsed, last_name, read_only_tree, statements
 from sandbox.records import File
 
 TEST_CASES = ("TestCase", "IsolatedAsyncioTestCase")
@@ -123,7 +123,7 @@ class _Upload:
         if path not in self.sources or self._depth >= DEEPEST_IMPORT:
             return {}
         space = self._spaces[path] = {}
-        tree = parse(self.sources[path])
+        tree = read_only_tree(self.sources[path])
         if not isinstance(tree, Unparsed):
             self._depth += 1
             for node in statements(tree.body):
@@ -320,7 +320,7 @@ class _Spoken:
 
 @lru_cache(maxsize=16)  # asked for once for each test of a file
 def _spoken(source: bytes) -> tuple[_Spoken, ...]:
-    tree = parse(source)
+    tree = read_only_tree(source)
     if isinstance(tree, Unparsed):
         return ()
     functions = [node for node in ast.walk(tree) if isinstance(node, _FunctionNode)]
