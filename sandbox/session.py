@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 from sandbox.answers import decode_answers
@@ -108,7 +108,7 @@ class StationSession:
         seq, station = next(self._seq), self._ready_station()
         package = package_of(run, self.environment.python)
         left = max(0.0, self.left_seconds())
-        limits, suite = asdict(run.limits), number_in(station.suites, run)
+        limits, suite = vars(run.limits), number_in(station.suites, run)
         station.send("run", package, seq=seq, suite=suite, limits=limits, deadline_seconds=left)
         return seq
 
