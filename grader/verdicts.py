@@ -6,6 +6,7 @@ the suite up behind it. `join` puts such runs together. Nothing here guesses: a 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader import compared, wording
 from grader.report import Cause, CourseTestPart, CourseTestsPart, Outcome, SuiteRunPart
@@ -107,14 +108,21 @@ def join(results: Sequence[RunResult], *, tell_limit: bool = True) -> SuiteSeen:
             items[item.id] = _of_item(item)
         if (item_id := ended_in(result)) is not None:
             items[item_id] = of_ending(result.ending, tell_limit=tell_limit)
-    collected = tuple(dict.fromkeys(item for result in results for item in result.record.collected))
-    by_function: dict[str, list[TestSeen]] = {}
-    for item_id in dict.fromkeys((*collected, *items)):
-        by_function.setdefault(function_of(item_id), []).append(items.get(item_id, _UNSEEN))
     last = results[-1]
+    collected = last.record.collected
+    if len(results) > 1:
+        collected = tuple(dict.fromkeys(item for result in results for item in result.record.collected))
+    functions = _by_function(
+        collected if items.keys() <= set(collected) else tuple(dict.fromkeys((*collected, *items)))
+    )
     explained = last.complete or ended_in(last) is not None
     return SuiteSeen(
-        tests={function: _together(seen) for function, seen in by_function.items()},
+        tests={
+            function: items.get(ids[0], _UNSEEN)
+            if len(ids) == 1
+            else _together([items.get(item, _UNSEEN) for item in ids])
+            for function, ids in functions
+        },
         collected=collected,
         unanswered=tuple(item for item in collected if item not in items),
         errors=tuple({error.path: error for result in results for error in result.record.errors}.values()),
@@ -123,6 +131,15 @@ def join(results: Sequence[RunResult], *, tell_limit: bool = True) -> SuiteSeen:
         cause=None if explained else wording.cause(last.ending, tell_limit=tell_limit),
         cpu_seconds=sum(map(_cpu_seconds, results)),
     )
+
+
+@lru_cache(maxsize=64)  # every run of a suite has the same ids
+def _by_function(item_ids: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Functions, in the order of their first items, with their items."""
+    found: dict[str, list[str]] = {}
+    for item_id in item_ids:
+        found.setdefault(function_of(item_id), []).append(item_id)
+    return tuple((function, tuple(ids)) for function, ids in found.items())
 
 
 def ended_in(result: RunResult) -> str | None:
@@ -185,8 +202,8 @@ def _of_item(item: TestItem) -> TestSeen:
 
 def _together(seen: Sequence[TestSeen]) -> TestSeen:
     """A function's parameters as one: the worst outcome, with its message, and the time of all."""
-    if len(seen) == 1:
-        return seen[0]
+    if all(test is _UNSEEN for test in seen):
+        return _UNSEEN
     worst = min(seen, key=lambda test: _WORST_FIRST.index(test.outcome))
     return TestSeen(
         outcome=worst.outcome,
