@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from grader.ahead import made_beside
+from grader.cases_ahead import CasesAhead
 from grader.grade import Progress, grade
 from grader.memory import SuiteMemory
 from grader.oracle import OracleProcesses
@@ -30,6 +31,7 @@ class SandboxGrading:
         self._settings = sized(settings)
         self._oracles = [unit.oracle for unit in course.units.values() if unit.oracle is not None]
         self._oracle = OracleProcesses()
+        self._cases = CasesAhead(self._oracle)
         self._memory = SuiteMemory() if settings.cache else None
         self._sandbox: DockerSandbox | ProcessSandbox | None = None
         self._runtimes = sorted({PLAIN, *(unit.runtime for unit in course.units.values())})
@@ -76,7 +78,6 @@ class SandboxGrading:
         unit: Unit,
         submission: Submission,
         *,
-        seed: int,
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
@@ -86,17 +87,18 @@ class SandboxGrading:
         sandbox = self._sandbox
         if sandbox is None:
             raise RuntimeError("grading was closed")
-        return grade(
-            unit,
-            submission,
-            sandbox=sandbox,
-            oracle=self._oracle,
-            seed=seed,
-            about=about,
-            progress=progress,
-            stop=stop,
-            memory=None if anew else self._memory,
-        )
+        with self._cases.grading(unit) as seeded:
+            return grade(
+                unit,
+                submission,
+                sandbox=sandbox,
+                oracle=seeded,
+                seed=seeded.seed,
+                about=about,
+                progress=progress,
+                stop=stop,
+                memory=None if anew else self._memory,
+            )
 
     @property
     def ready(self) -> int:
@@ -119,6 +121,7 @@ class SandboxGrading:
             sandbox, self._sandbox = self._sandbox, None
         if isinstance(sandbox, DockerSandbox):
             sandbox.close()
+        self._cases.close()
         self._oracle.close()
         self._kept.close()
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from grader.conclude import failed
 from grader.errors import OracleError, OracleMissing
-from grader.grade import Progress, fresh_seed
+from grader.grade import Progress
 from grader.report import Report
 from grader.seen import About
 from grader.stop import Stop
@@ -78,7 +78,6 @@ class Grading(Protocol):
         unit: Unit,
         submission: Submission,
         *,
-        seed: int,
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
@@ -117,7 +116,6 @@ class FakeGrading:
         unit: Unit,
         submission: Submission,
         *,
-        seed: int,
         about: About,
         progress: Callable[[Progress], None],
         stop: Stop,
@@ -528,7 +526,6 @@ class GradingWorker:
             report = self._grading.grade(
                 self._course.units[stored.unit],
                 submission,
-                seed=fresh_seed(),
                 about=about,
                 progress=self._progress_of(run),
                 stop=stop,

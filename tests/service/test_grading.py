@@ -36,15 +36,16 @@ def test_a_submission_is_graded_with_its_unit_s_oracle_until_grading_is_closed(t
     about = About(id="one", course="default", student=None, received_at=datetime(2026, 1, 1, tzinfo=UTC))
     grading = SandboxGrading(settings_in(tmp_path), course)
     grading.open()
-    report = grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None, stop=Stop())
-    again = grading.grade(unit, submission, seed=2, about=about, progress=lambda progress: None, stop=Stop())
-    anew = grading.grade(unit, submission, seed=2, about=about, progress=lambda progress: None, stop=Stop(), anew=True)
+    report = grading.grade(unit, submission, about=about, progress=lambda progress: None, stop=Stop())
+    again = grading.grade(unit, submission, about=about, progress=lambda progress: None, stop=Stop())
+    anew = grading.grade(unit, submission, about=about, progress=lambda progress: None, stop=Stop(), anew=True)
     grading.close()
     assert report.verdict is Verdict.PASS
     assert [each.mutation.remembered for each in (report, again, anew) if each.mutation] == [False, True, False]
+    assert len({each.integrity.seed for each in (report, again, anew) if each.integrity}) == 3
     assert report.oracle is not None and report.oracle.status == "agree"
     with pytest.raises((OracleError, RuntimeError)):
-        grading.grade(unit, submission, seed=1, about=about, progress=lambda progress: None, stop=Stop())
+        grading.grade(unit, submission, about=about, progress=lambda progress: None, stop=Stop())
 
 
 def test_grading_does_not_open_while_an_oracle_cannot_start(tmp_path: Path) -> None:

@@ -315,7 +315,7 @@ class UntilStopped(FakeGrading):
         self.begun = threading.Event()
         super().__init__(samples.passes)
 
-    def grade(self, unit, submission, *, seed, about, progress, stop, anew=False):
+    def grade(self, unit, submission, *, about, progress, stop, anew=False):
         stop.when_told(self.free.set)
         self.begun.set()
         assert self.free.wait(30)
