@@ -228,53 +228,62 @@ def run_own_unit(
 ) -> OwnSeen:
     """The course tests, the student's own tests and the oracle's cases on the student's unit.
 
-    `drawn` waits for the cases, which are drawn while the first runs are made.
-
-    Every course test runs once by itself; those that did not end at great cost run again, all in one process, to show
-    that they agree (decision 0162).
+    `drawn` waits for the cases, which are drawn while the first runs are made. Course tests run together, in one order
+    and its reverse; those that did not pass run by themselves as well, and all do if either run did not come to its end
+    (decision 0162).
     """
     modules = plan.own_modules(unit, submission)
     limits = plan.budget_limits(unit, policy)
+    tests = plan.smoke_first(unit)
+    cases = None
 
     def own_run(skip: tuple[str, ...] = ()) -> Run:
         return plan.suite_run(next(runner.ids), unit, submission.tests, modules, limits, skip=skip)
-
-    def course_runs(tests: Sequence[CourseTest]) -> list[Run]:
-        return [plan.course_run(next(runner.ids), unit, modules, test) for test in tests]
 
     def drive(seen: OracleSeen) -> Run:
         left = seen.trials[seen.next_case :]
         return plan.drive_run(next(runner.ids), unit, modules, [trial.case for trial in left])
 
-    tests = plan.smoke_first(unit)
-    half = len(tests) // 2
-    cases = None
-
-    def course_runs_and_drive() -> Iterator[Run]:
-        """The drive is in the middle: by then its cases are drawn, and it is too long to come last."""
+    def runs() -> Iterator[Run]:
         nonlocal cases
-        yield from course_runs(tests[:half])
+        for number in range(unit.determinism_runs):
+            yield plan.course_run(next(runner.ids), unit, modules, *tests[:: -1 if number % 2 else 1])
         if (cases := drawn()) is not None:
             yield drive(cases)
-        yield from course_runs(tests[half:])
+        yield own_run()
 
-    count = len(tests) + (unit.oracle is not None)
-    results = runner.each("course_tests", course_runs_and_drive(), count)
-    driven = results[half : half + len(results) - len(tests)]
-    first = results[:half] + results[half + len(driven) :]
-    again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
-    repeats = unit.determinism_runs - 1 if again else 0
-    together = [plan.course_run(next(runner.ids), unit, modules, *again) for _ in range(repeats)]
-    own, *more = runner.batch("course_tests", [own_run(), *together])
-    course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
-    for result in more:
-        repeated = (result,) * len(again) if result.complete else runner.batch("course_tests", course_runs(again))
-        for test, said in zip(again, repeated, strict=True):
-            course[test.name] += (said,)
-    suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
+    count = unit.determinism_runs + (unit.oracle is not None) + 1
+    results = runner.each("course_tests", runs(), count)
+    course = run_by_themselves(runner, unit, modules, tests, results[: unit.determinism_runs])
+    suite = runner.resumed("course_tests", results[-1], own_run, policy.own_resumes)
     if cases is not None:
-        cases = runner.driven(cases.with_run(driven[0]), drive, policy.oracle_resumes)
+        cases = runner.driven(cases.with_run(results[unit.determinism_runs]), drive, policy.oracle_resumes)
     return OwnSeen(course, suite, cases)
+
+
+def run_by_themselves(
+    runner: Runner,
+    unit: Unit,
+    modules: tuple[Module, ...],
+    tests: Sequence[CourseTest],
+    together: Sequence[RunResult],
+) -> dict[str, tuple[RunResult, ...]]:
+    """The results of each course test, by name: its runs by itself first, if it needs any, and those `together`."""
+
+    def alone(which: Sequence[CourseTest]) -> tuple[RunResult, ...]:
+        return runner.batch("course_tests", [plan.course_run(next(runner.ids), unit, modules, test) for test in which])
+
+    if all(result.complete for result in together):
+        in_doubt = [test for test in tests if not verdicts.passes_in_all(test, together)]
+        said = dict(zip(in_doubt, alone(in_doubt), strict=True))
+        return {test.name: (*([said[test]] if test in said else []), *together) for test in tests}
+    first = alone(tests)
+    course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
+    again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
+    for _ in range(unit.determinism_runs - 1):
+        for test, result in zip(again, alone(again), strict=True):
+            course[test.name] += (result,)
+    return course
 
 
 def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Policy, phases: Phases) -> MutationSeen:

@@ -212,11 +212,11 @@ def smoke_first(unit: Unit) -> tuple[CourseTest, ...]:
 
 
 def course_run(run_id: str, unit: Unit, modules: tuple[Module, ...], *tests: CourseTest) -> Run:
-    """Course tests in a process of their own. For a single one its deadline and what it breaks are its own."""
-    seconds = unit.test_seconds * len(tests)
-    limits = Limits(cpu_seconds=seconds, wall_seconds=seconds * 1.5)
-    only = tuple(f"{test.path}::{test.name}" for test in tests)
-    return Run(run_id, replace(course_suite(unit), only=only), modules, limits)
+    """Course tests in one process, in this order, within the deadline of one. A single one has its deadline, and what
+    it breaks, for itself."""
+    names = tuple(f"{test.path}::{test.name}" for test in tests)
+    limits = Limits(cpu_seconds=unit.test_seconds, wall_seconds=unit.test_seconds * 1.5)
+    return Run(run_id, replace(course_suite(unit), only=names, first=names), modules, limits)
 
 
 def course_suite(unit: Unit) -> Suite:

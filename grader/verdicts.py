@@ -219,15 +219,20 @@ def _together(seen: Sequence[TestSeen]) -> TestSeen:
 def course_tests(
     expected: Sequence[CourseTest], results: Mapping[str, Sequence[RunResult]], *, not_run: str = ""
 ) -> CourseTestsPart:
-    """Judge the course tests: `results` holds, by test name, the runs of that test alone. `not_run` says why there are
+    """Judge the course tests: `results` holds, by test name, the runs that it was in. `not_run` says why there are
     none at all. A test passes only if every one of its runs says so."""
     tests = tuple(_course_test(test, results.get(test.name, ()), not_run) for test in expected)
     passed = sum(test.outcome is Outcome.PASSED for test in tests)
     return CourseTestsPart(passed=passed, total=len(tests), tests=tests)
 
 
+def passes_in_all(test: CourseTest, results: Sequence[RunResult]) -> bool:
+    """Whether a course test has passed in each of these runs, by itself or beside others."""
+    return all(_seen_in(result, test).outcome is Outcome.PASSED for result in results)
+
+
 def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -> CourseTestPart:
-    seen = [_alone(f"{test.path}::{test.name}", result) for result in results]
+    seen = [_seen_in(result, test) for result in results]
     judged = _agreed(seen) if seen else TestSeen(Outcome.NOT_RUN, message=not_run)
     message, arrays = compared.taken_from(judged.message)
     return CourseTestPart(
@@ -244,12 +249,12 @@ def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -
     )
 
 
-def _alone(function: str, result: RunResult) -> TestSeen:
-    """What the run of a single test says of it."""
+def _seen_in(result: RunResult, of: CourseTest) -> TestSeen:
+    """What a run of course tests says of one."""
     if not result.complete:  # then a reported outcome is not to be believed either
         return of_ending(result.ending)
     seen = join([result])
-    test = seen.tests.get(function)
+    test = seen.tests.get(f"{of.path}::{of.name}")
     if test is not None and test.outcome not in (Outcome.SKIPPED, Outcome.NOT_RUN):
         return test
     if seen.errors:

@@ -423,8 +423,8 @@ def cannot_import(message: str) -> str:
 def not_deterministic(passed: int, total: int, message: str) -> str:
     return (
         f"It passed {passed} of {total} runs on the very same code. Look for randomness without a seed, values left "
-        "over in uninitialised arrays, or something that one call keeps and the next one finds: the test runs alone "
-        f"and beside others. One failing run said: {message}"
+        "over in uninitialised arrays, or something that one call keeps and the next one finds: the tests run "
+        f"together in two orders, and alone if they fail there. One failing run said: {message}"
     )
 
 

@@ -353,15 +353,36 @@ def test_a_syntax_error_in_the_unit_is_a_contract_problem_and_the_tests_are_grad
     assert "own" not in [variant for variant, _ in suite.log]
 
 
+ZERO, TWICE = "test_double.py::test_zero", "test_double.py::test_twice"
+
+
+def course_runs(suite: SimulatedSuite) -> list[tuple[str, ...]]:
+    """The course tests of each run of course tests, in the order they were to run in."""
+    return [run.suite.only for variant, run in suite.log if variant == "own" and run.suite.only]
+
+
+def outcomes(report: Report) -> dict[str, Outcome]:
+    assert report.course_tests is not None
+    return {test.id: test.outcome for test in report.course_tests.tests}
+
+
 def test_smoke_tests_run_first_and_stand_first(small: Unit) -> None:
     suite = SimulatedSuite(replace(small, smoke=("test_zero",)), ("test_a",))
-    report = suite.grade()
-    assert report.course_tests is not None
-    assert [test.id for test in report.course_tests.tests] == ["test_zero", "test_twice"]
-    assert [run.suite.only for _, run in suite.log[:2]] == [
-        ("test_double.py::test_zero",),
-        ("test_double.py::test_twice",),
-    ]
+    assert list(outcomes(suite.grade())) == ["test_zero", "test_twice"]
+    assert course_runs(suite)[0] == (ZERO, TWICE)
+
+
+def test_course_tests_that_pass_run_together_in_one_order_and_its_reverse(small: Unit) -> None:
+    suite = SimulatedSuite(small, ("test_a",))
+    assert set(outcomes(suite.grade()).values()) == {Outcome.PASSED}
+    assert course_runs(suite) == [(TWICE, ZERO), (ZERO, TWICE)]
+    assert all(run.suite.first == run.suite.only for _, run in suite.log if run.suite.only)
+
+
+def test_a_course_test_that_fails_runs_by_itself_as_well_and_says_what_it_said_there(small: Unit) -> None:
+    suite = SimulatedSuite(small, ("test_a",), {"course": {"test_zero": Act.FAIL}})
+    assert outcomes(suite.grade()) == {"test_twice": Outcome.PASSED, "test_zero": Outcome.FAILED}
+    assert course_runs(suite) == [(TWICE, ZERO), (ZERO, TWICE), (ZERO,)]
 
 
 @pytest.mark.parametrize("act, outcome", [(Act.HANG, Outcome.TIMEOUT), (Act.EXHAUST, Outcome.ERROR)])
@@ -369,30 +390,21 @@ def test_a_course_test_that_hangs_or_takes_all_memory_does_not_cost_that_again(
     small: Unit, act: Act, outcome: Outcome
 ) -> None:
     suite = SimulatedSuite(small, ("test_a",), {"course": {"test_zero": act}})
-    report = suite.grade()
-    assert report.course_tests is not None
-    assert {test.id: test.outcome for test in report.course_tests.tests} == {
-        "test_twice": Outcome.PASSED,
-        "test_zero": outcome,
-    }
-    assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_zero",)) == 1
-    assert [run.suite.only for _, run in suite.log].count(("test_double.py::test_twice",)) == small.determinism_runs
+    assert outcomes(suite.grade()) == {"test_twice": Outcome.PASSED, "test_zero": outcome}
+    assert course_runs(suite)[2:] == [(TWICE,), (ZERO,), (TWICE,)]
 
 
 def test_what_a_course_test_finds_only_beside_others_is_a_disagreement(small: Unit) -> None:
     report = SimulatedSuite(small, ("test_a",), {"course together": {"test_zero": Act.FAIL}}).grade()
     assert report.course_tests is not None and report.course_tests.passed == 1
     [zero] = [test for test in report.course_tests.tests if test.id == "test_zero"]
-    assert zero.outcome is Outcome.FAILED and "passed 1 of 2" in zero.message
+    assert zero.outcome is Outcome.FAILED and "passed 1 of 3" in zero.message
 
 
 def test_course_tests_that_end_the_process_they_share_run_again_by_themselves(small: Unit) -> None:
     suite = SimulatedSuite(small, ("test_a",), {"course together": {"test_zero": Act.EXIT}})
-    report = suite.grade()
-    assert report.course_tests is not None and report.course_tests.passed == 2
-    names = ("test_double.py::test_twice", "test_double.py::test_zero")
-    asked = Counter(frozenset(run.suite.only) for _, run in suite.log if run.suite.only)
-    assert [asked[frozenset(each)] for each in (names, names[:1], names[1:])] == [1, 2, 2]
+    assert set(outcomes(suite.grade()).values()) == {Outcome.PASSED}
+    assert course_runs(suite)[2:] == [(TWICE,), (ZERO,)] * 2
 
 
 def test_time_over_while_mutants_run_is_no_fault_of_any_test(small: Unit) -> None:
