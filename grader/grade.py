@@ -248,16 +248,17 @@ def run_own_unit(
         nonlocal cases
         for number in range(unit.determinism_runs):
             yield plan.course_run(next(runner.ids), unit, modules, *tests[:: -1 if number % 2 else 1])
+        yield own_run()
         if (cases := drawn()) is not None:
             yield drive(cases)
-        yield own_run()
 
-    count = unit.determinism_runs + (unit.oracle is not None) + 1
+    count = unit.determinism_runs + 1 + (unit.oracle is not None)
     results = runner.each("course_tests", runs(), count)
-    course = run_by_themselves(runner, unit, modules, tests, results[: unit.determinism_runs])
-    suite = runner.resumed("course_tests", results[-1], own_run, policy.own_resumes)
+    together, (own, *driven) = results[: unit.determinism_runs], results[unit.determinism_runs :]
+    course = run_by_themselves(runner, unit, modules, tests, together)
+    suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
     if cases is not None:
-        cases = runner.driven(cases.with_run(results[unit.determinism_runs]), drive, policy.oracle_resumes)
+        cases = runner.driven(cases.with_run(*driven), drive, policy.oracle_resumes)
     return OwnSeen(course, suite, cases)
 
 

@@ -8,6 +8,7 @@ child        one run: gives up every right, receives its files and modules, runs
 pytest_session  a session of pytest, prepared before the fork and run after it
 modules      imports modules from bytes in memory
 codes        the code of test files, compiled before there are runs
+hugepages    puts the memory that runs are forked with into pages that are forked quickly
 plain        tests that need nothing of pytest's plugins, run without their hooks
 recorder     the pytest plugin that reports what happened, as it happens
 drive        calls the unit case by case, by the driver it was given, and reports what came back

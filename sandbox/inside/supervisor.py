@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.inside.confine import Confinement, ProcessTrees, Tenant, UserIds
+from sandbox.inside.confine import Confinement, ProcessTrees, Tenant, UserIds, empty
 from sandbox.inside.procfs import Process, oom_kills, processes
 from sandbox.wire import Frames, Header, encode, source_digest
 
 POLL_SECONDS = 0.02
+COLLECT_SECONDS = 10.0
 KEPT_BYTES = 32 << 10
 CHUNK_BYTES = 1 << 18
 BUSY_BYTES = 1 << 14  # a stream that brings this much between two polls is read as it comes
@@ -80,6 +81,18 @@ class Active:
         return self.record, self.stdout, self.stderr
 
 
+@dataclass(frozen=True)
+class Zygote:
+    """A process that collects an inert suite in a slot, or has done so and can be told to fork runs of it."""
+
+    suite: int
+    slot: str
+    pid: int
+    socket: socket.socket
+    until: float = field(default_factory=lambda: time.monotonic() + COLLECT_SECONDS)
+    """by when it has to have collected"""
+
+
 class Supervisor:
     def __init__(
         self,
@@ -99,8 +112,9 @@ class Supervisor:
         self._free = list(slots)
         self._waiting: deque[tuple[float, Header, bytes]] = deque()
         self._active: dict[int, Active] = {}
-        self._zygotes: dict[tuple[int, str], socket.socket] = {}  # by suite and slot
-        self._preparing = 0  # orders to prepare that are not yet followed
+        self._inert: dict[int, bool] = {}  # by the number of a suite, of those that are compiled
+        self._zygotes: dict[tuple[int, str], Zygote | None] = {}  # by suite and slot; None where it cannot be collected
+        self._collecting: dict[str, Zygote | None] = {}  # by slot; None until its process is known
         self._selector = selectors.DefaultSelector()
         self._finished = False
 
@@ -109,16 +123,16 @@ class Supervisor:
         os.set_blocking(0, False)
         os.set_blocking(1, False)
         self._selector.register(0, selectors.EVENT_READ, self._hear_host)
-        self._selector.register(self._control, selectors.EVENT_READ, lambda: self._hear(self._control))
+        self._selector.register(self._control, selectors.EVENT_READ, self._hear)
         next_poll = 0.0
         try:
             while not self._finished:
-                wait = max(0.0, next_poll - time.monotonic()) if self._active else None
+                wait = max(0.0, next_poll - time.monotonic()) if self._active or self._collecting else None
                 for key, _ in self._selector.select(wait):
                     # A run that was finished a moment ago took its descriptors with it.
                     if self._selector.get_map().get(key.fileobj) is key:
                         key.data()
-                if self._active and time.monotonic() >= next_poll:
+                if (self._active or self._collecting) and time.monotonic() >= next_poll:
                     self._watch()
                     next_poll = time.monotonic() + POLL_SECONDS
         finally:
@@ -139,7 +153,6 @@ class Supervisor:
             elif frame == "preload":
                 self._order({"do": "preload"}, body)
             elif frame == "prepare":
-                self._preparing += 1
                 self._order({"do": "prepare"}, body)
             elif frame == "run":
                 self._waiting.append((time.monotonic() + header["deadline_seconds"], header, body))
@@ -187,10 +200,10 @@ class Supervisor:
         for fd in (package_fd, *fds):
             os.close(fd)
 
-    def _hear(self, fork_server: socket.socket) -> None:
-        data, fds, _, _ = socket.recv_fds(fork_server, MESSAGE_BYTES, 1)
+    def _hear(self) -> None:
+        data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 1)
         if not data:
-            raise RuntimeError("the template or a zygote is gone")
+            raise RuntimeError("the template is gone")
         message = json.loads(data)
         what = message.pop("what")
         if what == "ready":
@@ -198,28 +211,73 @@ class Supervisor:
             self._say_ready()
         elif what == "preloaded":
             self._say("preloaded", **message)
-        elif what == "zygote":
-            zygote = socket.socket(fileno=fds[0])
-            self._zygotes[message["suite"], message["slot"]] = zygote
-            self._confinement.ours.add(message["pid"])
-            self._selector.register(zygote, selectors.EVENT_READ, lambda: self._hear(zygote))
-        elif what == "prepared":
-            self._preparing -= 1
+        elif what == "compiled":
+            self._inert[message["suite"]] = message["inert"]
             self._start_what_fits()
-        elif what == "started":
-            self._active[message["seq"]].tenant.pid = message["pid"]
+        elif what == "zygote":
+            zygote = Zygote(**message, socket=socket.socket(fileno=fds[0]))
+            self._collecting[zygote.slot] = zygote
+            self._confinement.ours.add(zygote.pid)
+            self._selector.register(zygote.socket, selectors.EVENT_READ, lambda: self._hear_zygote(zygote))
         else:
-            self._finish(self._active[message["seq"]], message)
+            self._hear_of_run(what, message)
+
+    def _hear_zygote(self, zygote: Zygote) -> None:
+        data = zygote.socket.recv(MESSAGE_BYTES)
+        if self._collecting.get(zygote.slot) is zygote:
+            self._has_collected(zygote, well=bool(data))
+        elif data:
+            message = json.loads(data)
+            self._hear_of_run(message.pop("what"), message)
+        else:
+            raise RuntimeError("a zygote is gone")
+
+    def _hear_of_run(self, what: str, message: dict[str, Any]) -> None:
+        run = self._active[message["seq"]]
+        if what == "started":
+            run.tenant.pid = message["pid"]
+        else:
+            self._finish(run, message)
+
+    # Inert suites, collected in each slot before the first run of them there.
+
+    def _lacks(self, suite: int, slot: str) -> bool:
+        return self._inert.get(suite, False) and (suite, slot) not in self._zygotes
+
+    def _collect(self, suite: int, slot: str) -> None:
+        self._free.remove(slot)
+        self._collecting[slot] = None
+        self._order({"do": "collect", "suite": suite, "slot": slot}, b"")
+
+    def _has_collected(self, zygote: Zygote, well: bool) -> None:
+        del self._collecting[zygote.slot]
+        self._zygotes[zygote.suite, zygote.slot] = zygote if well else None
+        if not well:  # it ended, and may have left files
+            self._selector.unregister(zygote.socket)
+            zygote.socket.close()
+            self._confinement.ours.discard(zygote.pid)
+            empty(os.fsencode(zygote.slot), [os.fsencode(name) for name in os.listdir(zygote.slot)])
+        self._free.append(zygote.slot)
+        self._start_what_fits()
 
     # A run, from start to finish.
 
     def _start_what_fits(self) -> None:
-        """Start runs in the order they came in, as slots are free: the host sends the next before it has a result."""
-        while self._waiting and self._free and not self._preparing:
-            self._start(*self._waiting.popleft())
+        """Start runs in the order they came in, as slots are free: the host sends the next before it has a result.
 
-    def _start(self, deadline: float, header: Header, package: bytes) -> None:
-        tenant = self._confinement.admit(self._free.pop())
+        A slot in which a run's suite must be collected first does that, and so does one that has nothing to run.
+        """
+        for slot in tuple(self._free):
+            wanted = [self._waiting[0][1]["suite"]] if self._waiting else list(self._inert)
+            lacking = next((suite for suite in wanted if self._lacks(suite, slot)), None)
+            if lacking is not None:
+                self._collect(lacking, slot)
+            elif self._waiting and (wanted[0] < 0 or wanted[0] in self._inert):  # or it is being compiled
+                self._free.remove(slot)
+                self._start(slot, *self._waiting.popleft())
+
+    def _start(self, slot: str, deadline: float, header: Header, package: bytes) -> None:
+        tenant = self._confinement.admit(slot)
         pipes = [os.pipe() for _ in range(3)]
         record, stdout, stderr = (read_end for read_end, _ in pipes)
         run = Active(
@@ -238,8 +296,9 @@ class Supervisor:
             for other in self._active.values():
                 other.alone = False
         order = {"do": "run", "seq": run.seq, "slot": tenant.slot, "uid": tenant.uid, "limits": run.limits}
-        zygote = self._zygotes.get((header["suite"], tenant.slot))
-        self._order(order, package, [write_end for _, write_end in pipes], zygote)
+        zygote = self._zygotes.get((header["suite"], slot))
+        to = None if zygote is None else zygote.socket
+        self._order(order, package, [write_end for _, write_end in pipes], to)
 
     def _read(self, run: Active, capture: Capture) -> bool:
         """Take in one chunk of a stream; False at its end, or when it has nothing now."""
@@ -266,6 +325,9 @@ class Supervisor:
         snapshot, kills = tuple(processes(self._confinement.ours)), oom_kills()
         for run in tuple(self._active.values()):
             self._watch_run(run, snapshot, kills)
+        for zygote in tuple(self._collecting.values()):
+            if zygote is not None and time.monotonic() > zygote.until:
+                os.kill(zygote.pid, signal.SIGKILL)
 
     def _look_into(self, run: Active, capture: Capture) -> None:
         """Take in what a stream holds. Not as it comes, unless it is much: a run says what it does line by line, and

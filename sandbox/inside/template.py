@@ -7,11 +7,13 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
     supervisor -> template                                      template -> supervisor
                                                                 ready {python, numpy, ..., libraries}
     preload {} + package                                        preloaded {error}
-    prepare {} + package of suites                              zygote {suite, slot, pid} + socket, several; prepared {}
+    prepare {} + package of suites                              compiled {suite, inert}, for each of them
+    collect {suite, slot}                                       zygote {suite, slot, pid} + its socket
     run {seq, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
                                                                 started {seq, pid} before
 
     supervisor -> zygote                                        zygote -> supervisor
+                                                                collected {}; or it ends
     run ..., of its suite and slot                              exited ...
 """
 
@@ -28,11 +30,9 @@ import shutil
 import signal
 import socket
 import sys
-import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ import hypothesis
 import numpy
 import pytest
 
+from sandbox.inside import hugepages
 from sandbox.inside.child import Order, opened, read_all, read_package, run, settle_hypothesis, sources_of
 from sandbox.inside.codes import Codes, Compiled, compile_ahead, in_fork
 from sandbox.inside.modules import MemoryFinder
@@ -49,8 +50,6 @@ from sandbox.inside.zygote import SuiteSource, address_space_bytes, collect
 
 MESSAGE_BYTES = 1 << 16
 FDS_PER_MESSAGE = 4
-COLLECT_SECONDS = 10.0
-COLLECTED = b"c"
 EXITED = b'{"what": "exited", "seq": %d, "status": %d, "cpu_seconds": %.6f, "peak_memory_bytes": %d}'
 WARMUPS = Path(__file__).parent / "warmup"
 
@@ -114,7 +113,7 @@ class Forks:
             run(Order(order["uid"], limits, *fds), self._finder, self._prepared[order["slot"]])
         self._running[pid] = order["seq"]
         if order["uid"] is None:  # it is told by where it comes from
-            self._tell("started", seq=order["seq"], pid=pid)
+            self.tell("started", seq=order["seq"], pid=pid)
 
     def _report_exits(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -127,7 +126,7 @@ class Forks:
                     cpu_seconds = usage.ru_utime + usage.ru_stime
                     self._control.send(EXITED % (seq, exit_code, cpu_seconds, usage.ru_maxrss * 1024))
 
-    def _tell(self, what: str, **fields: object) -> None:
+    def tell(self, what: str, **fields: object) -> None:
         self._control.send(json.dumps({"what": what, **fields}).encode())
 
 
@@ -136,7 +135,7 @@ class Template(Forks):
         super().__init__(control, MemoryFinder(), {})
         self._codes = Codes()
         self._slots = slots
-        self._suite_numbers = count()
+        self._suites: list[tuple[SuiteSource, Compiled | None]] = []
         for path in import_paths:
             sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
 
@@ -148,14 +147,16 @@ class Template(Forks):
         self._reserved_bytes = address_space_bytes() - before if libraries else 0
         self._prepared = {slot: PreparedSession(f"{slot}/run") for slot in self._slots}
         self._codes.install()
-        self._tell("ready", **versions(), libraries=libraries)
+        self.tell("ready", **versions(), libraries=libraries)
         super().serve()
 
     def _follow(self, order: dict[str, Any], fds: Sequence[int]) -> None:
         if order["do"] == "preload":
-            self._tell("preloaded", error=self._preload(fds[0]))
+            self.tell("preloaded", error=self._preload(fds[0]))
         elif order["do"] == "prepare":
             self._prepare(fds[0])
+        elif order["do"] == "collect":
+            self._collect(order["suite"], order["slot"])
         else:
             super()._follow(order, fds)
 
@@ -171,7 +172,7 @@ class Template(Forks):
         return ""
 
     def _prepare(self, package_fd: int) -> None:
-        """Compile suites, and start a zygote for each that is inert, and each slot. No run may be under way."""
+        """Compile suites, which are numbered as they come, and say of each whether it is inert."""
         header, blobs = opened(read_package(package_fd))
         suites = [
             SuiteSource({path: blobs.take(size) for path, size in suite["files"]}, suite["path_dirs"])
@@ -179,55 +180,40 @@ class Template(Forks):
         ]
         answers = [in_fork(partial(self._compile, suite)) for suite in suites]
         for suite, answer in zip(suites, answers, strict=True):
-            number = next(self._suite_numbers)
-            try:
+            compiled = None
+            with contextlib.suppress(EOFError, ValueError, TypeError):  # it was cut off by a limit
                 compiled = Compiled.from_bytes(read_all(answer))
-            except (EOFError, ValueError, TypeError):  # it was cut off by a limit
-                continue
-            finally:
-                os.close(answer)
-            self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
-            if compiled.early is not None:
-                self._collect(number, suite, compiled)
-        self._tell("prepared")
+                self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
+            os.close(answer)
+            self.tell("compiled", suite=len(self._suites), inert=compiled is not None and compiled.early is not None)
+            self._suites.append((suite, compiled))
 
     def _compile(self, suite: SuiteSource) -> bytes:
         config = self._prepared[self._slots[0]].config
         return compile_ahead(suite.files, suite.path_dirs, config).to_bytes()
 
-    def _collect(self, number: int, suite: SuiteSource, compiled: Compiled) -> None:
-        """Start a zygote in each slot; the supervisor gets the sockets of those that can serve."""
-        born = [(slot, *self._zygote(slot, suite, compiled)) for slot in self._slots]
-        until = time.monotonic() + COLLECT_SECONDS
-        for slot, pid, ours in born:
-            ours.settimeout(max(0.01, until - time.monotonic()))
-            try:
-                collected = ours.recv(len(COLLECTED)) == COLLECTED
-            except TimeoutError:
-                collected = False
-            if collected:
-                message = {"what": "zygote", "suite": number, "slot": slot, "pid": pid}
-                socket.send_fds(self._control, [json.dumps(message).encode()], [ours.fileno()])
-            else:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                shutil.rmtree(self._prepared[slot].directory, ignore_errors=True)
-            ours.close()
-
-    def _zygote(self, slot: str, suite: SuiteSource, compiled: Compiled) -> tuple[int, socket.socket]:
-        """Fork a process that collects the suite, says so, and then follows the orders that come to its socket."""
+    def _collect(self, number: int, slot: str) -> None:
+        """Fork a process that collects an inert suite in a free slot, says so, and then follows the orders that come to
+        its socket."""
+        suite, compiled = self._suites[number]
+        assert compiled is not None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid:
             theirs.close()
-            return pid, ours
+            message = {"what": "zygote", "suite": number, "slot": slot, "pid": pid}
+            socket.send_fds(self._control, [json.dumps(message).encode()], [ours.fileno()])
+            ours.close()
+            return
         try:
             ours.close()
             self._control.close()
             signal.set_wakeup_fd(-1)
             if collect(self._prepared[slot], self._codes, suite, compiled):
-                theirs.send(COLLECTED)
-                Forks(theirs, self._finder, {slot: self._prepared[slot]}, self._reserved_bytes).serve()
+                hugepages.collapse()
+                zygote = Forks(theirs, self._finder, {slot: self._prepared[slot]}, self._reserved_bytes)
+                zygote.tell("collected")
+                zygote.serve()
         except BaseException:
             traceback.print_exc()
         finally:

@@ -177,6 +177,21 @@ def test_suites_may_be_made_ready_one_after_the_other(run_of: Callable[..., Run]
     assert [len(each) for each in again] == [1, 1] and not again[0] & again[1]
 
 
+def test_runs_of_a_suite_that_is_ready_go_on_while_another_is_made_ready(run_of: Callable[..., Run]) -> None:
+    one, other = (run_of(f"{LOOKS}\nNAME = '{name}'\n", modules=GOOD) for name in ("one", "other"))
+    active = run_of("print()\n" + LOOKS, modules=GOOD)
+    with ProcessSandbox(jobs=2).session() as session:
+        session.prepare([one.suite.code])
+        before = parents(session.run([one] * 4))
+        session.prepare([other.suite.code])
+        mixed = session.run([one, one, other, active, other, one])
+        after = parents(session.run([one] * 4)), parents(session.run([other] * 4)), parents(session.run([active]))
+    assert all(result.complete for result in mixed)
+    of_one, of_other = parents(mixed[:2]) | parents(mixed[5:]), parents((mixed[2], mixed[4]))
+    assert of_one | after[0] == before and of_other <= after[1] and parents(mixed[3:4]) == after[2]
+    assert not before & after[1]
+
+
 def test_suites_that_share_names_do_not_meet(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     first = run_of(
         "import unit\nimport helper\ndef test_it():\n    assert helper.N == 1\n",
