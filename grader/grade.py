@@ -1,6 +1,6 @@
 """A unit, a submission and a sandbox arrive; the report leaves. The one place where grading meets the sandbox.
 
-    contract -> runs on the student's unit -> calibration -> correct code and mutants -> confirmations -> report
+    contract -> runs on the student's unit -> calibration -> correct code and mutants, confirmations -> report
 
 Planning (`grader.plan`), judging (`grader.verdicts`, `grader.mutation`) and concluding (`grader.conclude`) are pure;
 this module makes the runs they ask for. Failures of ours leave as SandboxError; everything else is in the report.
@@ -8,7 +8,8 @@ this module makes the runs they ask for. Failures of ours leave as SandboxError;
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from grader import agreement, conclude, contract, mutation, plan, reach, verdict
 from grader.agreement import OracleSeen
 from grader.errors import OracleMissing
 from grader.memory import SuiteMemory, key_of
-from grader.mutation import Decision, Judgement, Next
+from grader.mutant_runs import Asked, Counts, MutantRuns
+from grader.mutation import Decision, Next
 from grader.mutation_part import why_not_run
 from grader.oracle import Oracle
 from grader.plan import STANDARD, Policy, Variant
@@ -132,12 +134,28 @@ class Phases:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def time(self, phase: str) -> Iterator[None]:
+    def time(self, phase: str) -> Iterator[Callable[[str], None]]:
+        """What this yields turns to another phase."""
         start = self.clock()
+
+        def turn_to(another: str) -> None:
+            nonlocal phase, start
+            now = self.clock()
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + now - start
+            phase, start = another, now
+
         try:
-            yield
+            yield turn_to
         finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock() - start
+            turn_to("")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A run, and who takes its result."""
+
+    run: Run
+    take: Callable[[RunResult], None]
 
 
 class Runner:
@@ -150,33 +168,43 @@ class Runner:
         self.salts = plan.Salts(seed)
         self._progress = progress
 
+    def tell(self, phase: str, done: int, total: int) -> None:
+        self._progress(Progress(phase, done, total))
+
     def batch(self, phase: str, runs: Sequence[Run]) -> tuple[RunResult, ...]:
         """The results in order."""
         return self.each(phase, runs, len(runs))
 
-    def each(
-        self,
-        phase: str,
-        runs: Iterable[Run],
-        total: int | None,
-        on_result: Callable[[RunResult], None] = lambda result: None,
-    ) -> tuple[RunResult, ...]:
-        """The results in order, of runs that may depend on those before. Where their number says something of the
-        variants no `total` is given, and nobody is told of progress."""
+    def each(self, phase: str, runs: Iterable[Run], total: int) -> tuple[RunResult, ...]:
+        """The results in order, of runs that may depend on those before."""
         done = 0
 
         def take(result: RunResult) -> None:
             nonlocal done
             done += 1
-            on_result(result)
-            if total is not None:
-                self._progress(Progress(phase, done, total))
+            self.tell(phase, done, total)
 
         if total == 0:
             return ()
-        if total is not None:
-            self._progress(Progress(phase, 0, total))
+        self.tell(phase, 0, total)
         return self.session.run(runs, take)
+
+    def stream(self, steps: Iterator[Step | None]) -> None:
+        """Make runs one after the other as they are asked for. None says that nothing can be before the next result; it
+        is over when there is none to come."""
+        under_way: dict[str, Callable[[RunResult], None]] = {}
+
+        def runs() -> Iterator[Run | None]:
+            for step in steps:
+                if step is not None:
+                    under_way[step.run.id] = step.take
+                    yield step.run
+                elif under_way:
+                    yield None
+                else:
+                    return
+
+        self.session.run(runs(), lambda result: under_way.pop(result.run_id)(result))
 
     def resumed(
         self,
@@ -295,12 +323,13 @@ def run_mutation(runner: Runner, unit: Unit, submission: Submission, policy: Pol
     if stopped is not None:
         return MutationSeen(calibration, broken, stopped=stopped)
     variants = VariantRuns(runner, unit, submission, calibration, entered, policy)
-    with phases.time("mutants"):
-        correct, first_runs = variants.first_runs()
-    judgements = mutation.judge_tests(calibration, correct)
-    known_errors = frozenset(mutation.known_errors(calibration, correct))
-    with phases.time("confirmation"):
-        decisions = variants.decide(first_runs, judgements, known_errors)
+    with phases.time("mutants") as turn_to:
+        variants.stream(lambda: turn_to("confirmation"))
+        turn_to("mutants")
+        correct = variants.correct()
+        turn_to("confirmation")
+        judgements = mutation.judge_tests(calibration, correct)
+        decisions = variants.decide(Counts.by(calibration, correct, judgements))
     return MutationSeen(calibration, broken, correct, judgements, decisions, variants.complete)
 
 
@@ -338,6 +367,8 @@ class VariantRuns:
     All first runs are alike but for the code under test (same limits, same settings), in one random order, so that
     nothing tells a test which of them it faces. Where only a few tests reach what a mutant changes, these are tried
     before: if they notice nothing it has survived, and whatever else happens, the mutant gets its first run.
+
+    What mutants need after it is asked for behind the first runs, without waiting for the last of them (decision 0250).
     """
 
     def __init__(
@@ -350,19 +381,29 @@ class VariantRuns:
         policy: Policy,
     ) -> None:
         self._runner, self._unit, self._submission, self._policy = runner, unit, submission, policy
+        self._calibration = calibration
         ended = [name for name, test in calibration.tests.items() if test.ended_run]
         self._out = plan.items_of(ended, calibration.collected)  # they have ended a run on correct code already
         self._seconds = {name: test.seconds for name, test in calibration.tests.items()}
         self._limits: Limits = plan.mutant_limits(calibration.cpu_seconds, policy)
-        self._correct = plan.correct_variants(unit, policy)
+        correct = plan.correct_variants(unit, policy)
         self._mutants = {variant.id: variant for variant in plan.mutants(unit)}
-        self._built = [variant for variant in self._mutants.values() if plan.builds(variant.files)]
-        count = len(self._correct) + len(self._built)
-        self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, count, policy)
+        built = [variant for variant in self._mutants.values() if plan.builds(variant.files)]
+        self._order = plan.shuffled([*correct, *built], runner.order)
+        self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, len(self._order), policy)
         self._entered = None if self.complete else entered
         self._categories = {mutant.id: mutant.category for mutant in unit.mutants}
         self._priorities = Priorities(self._seconds)
+        self._learns = not self.complete
+        self._few_under_way: set[str] = set()
+        self._few_noticed: dict[str, RunResult] = {}
         self._survived: dict[str, Decision] = {}
+        self._on_correct: dict[int, tuple[Variant, RunResult]] = {}  # by place in the order, as what follows
+        self._accepted: dict[int, tuple[str, SuiteSeen]] = {}
+        self._on_mutants: dict[str, MutantRuns] = {}
+        self._unsettled: deque[str] = deque()
+        self._counts: Counts | None = None  # to be found out again
+        self._first_made = self._first_done = self._further_made = self._further_done = 0
 
     def _run(
         self,
@@ -386,165 +427,204 @@ class VariantRuns:
             messages=False,
         )
 
-    def first_runs(self) -> tuple[list[tuple[str, SuiteSeen]], dict[str, list[RunResult]]]:
-        """Every variant once, but for mutants that have survived already; correct ones are taken to the end of the
-        suite whatever it takes."""
-        order = plan.shuffled([*self._correct, *self._built], self._runner.order)
-        correct: list[tuple[str, SuiteSeen]] = []
-        mutants: dict[str, list[RunResult]] = {}
-        for variant, results in self._once(order) if self.complete else self._to_first_failure(order):
-            if variant.kind == "mutant":
-                mutants[variant.id] = results
-            else:
-                correct.append((variant.id, self._to_the_end(variant, results[0])))
-        return sorted(correct, key=lambda pair: pair[0]), mutants
+    def stream(self, confirming: Callable[[], None]) -> None:
+        """Run every variant once, but for mutants that have survived already, and as much of what mutants need further
+        as can be told while correct code passes. `confirming` is called when all first runs have ended."""
+        self._runner.tell("mutants", 0, len(self._order))
+        self._runner.stream(self._steps(confirming))
 
-    def _once(self, order: Sequence[Variant], first: tuple[str, ...] = ()) -> list[tuple[Variant, list[RunResult]]]:
-        """Each variant once, `first` tests first."""
-        results = self._runner.batch("mutants", [self._run(variant, first=first) for variant in order])
-        return [(variant, [result]) for variant, result in zip(order, results, strict=True)]
+    def _steps(self, confirming: Callable[[], None]) -> Iterator[Step | None]:
+        """First runs; behind them, and where they have to wait, further ones."""
+        for step in self._first_runs():
+            yield step or self._next_further()
+        while self._first_done < len(self._order):
+            yield self._next_further()
+        confirming()
+        self._unsettled = deque(filter(self._asked_ahead, self._unsettled))
+        self._tell_of_further()
+        while True:
+            yield self._next_further()
 
-    def _to_first_failure(self, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
-        """Each variant once, those tests first that catch most for what they cost."""
-        if self._entered is None:
-            tried: dict[str, RunResult] = {}
-            found = self._in_two_orders(order)
-        else:
-            tried = self._try_few_tests(self._entered, order)
-            found = self._in_many_orders(self._entered, [each for each in order if each.id not in self._survived])
-        refused = [variant for variant, [result] in found if variant.kind != "mutant" and verdicts.fails(result)]
-        if refused and not all(verdicts.fails(result) for _, [result] in self._once(refused)):
-            self._survived.clear()
-            return self._once(order)  # some test hangs on those before it: the suite keeps its own order
-        for variant, results in found:
-            if variant.id in tried and mutation.agree(results[0], tried[variant.id]):
-                results.append(tried[variant.id])
-        return found
+    def _first_runs(self) -> Iterator[Step | None]:
+        if self.complete:
+            return map(self._first_run, self._order)
+        return self._in_two_orders() if self._entered is None else self._in_many_orders(self._entered)
 
-    def _in_two_orders(self, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
+    def _in_two_orders(self) -> Iterator[Step | None]:
         """For tests that may hang on each other: each order is tried on correct code too (decision 0160)."""
-        few, rest = plan.pilot(order)
-        found = self._once(few, self._priorities.order())
-        for variant, [result] in found:
-            self._learn(variant, result)
-        return found + self._once(rest, self._priorities.order())
+        few, rest = plan.pilot(self._order)
+        first = self._priorities.order()
+        for variant in few:
+            yield self._first_run(variant, first)
+        while self._first_done < len(few):
+            yield None
+        self._learns = False
+        first = self._priorities.order()
+        for variant in rest:
+            yield self._first_run(variant, first)
 
-    def _in_many_orders(self, entered: Reach, order: Sequence[Variant]) -> list[tuple[Variant, list[RunResult]]]:
+    def _in_many_orders(self, entered: Reach) -> Iterator[Step | None]:
         """For tests that share nothing: to each mutant its own, and to correct code that of any mutant (0247)."""
-        mutants = [variant for variant in order if variant.kind == "mutant"]
+        yield from self._few_tests(entered)
+        for variant in self._order:
+            while variant.id in self._few_under_way:
+                yield None
+            if variant.id in self._survived:
+                self._first_ended()
+            else:
+                yield self._first_run(variant, self._order_for(entered, variant))
 
-        def first_of(variant: Variant) -> tuple[str, ...]:
-            met_as = variant if variant.kind == "mutant" or not mutants else self._runner.order.choice(mutants)
-            entering = entered.entering(reach.changed(self._unit, met_as.files))
-            return self._priorities.order(self._categories.get(met_as.id), entering)
+    def _order_for(self, entered: Reach, variant: Variant) -> tuple[str, ...]:
+        mutants = [each for each in self._order if each.kind == "mutant" and each.id not in self._survived]
+        met_as = variant if variant.kind == "mutant" or not mutants else self._runner.order.choice(mutants)
+        entering = entered.entering(reach.changed(self._unit, met_as.files))
+        return self._priorities.order(self._categories.get(met_as.id), entering)
 
-        results = self._one_by_one(order, lambda variant: self._run(variant, first=first_of(variant)), len(order))
-        return [(variant, [result]) for variant, result in zip(order, results, strict=True)]
+    def _few_tests(self, entered: Reach) -> Iterator[Step]:
+        """Run on mutants the tests that reach them, where these are few (decision 0234)."""
+        for variant in self._order:
+            changes = reach.changed(self._unit, variant.files) if variant.kind == "mutant" else None
+            left_out = entered.spared(changes, self._policy.few_tests_share)
+            if left_out is None:
+                continue
+            if len(left_out) == len(entered.entered):
+                self._survived[variant.id] = mutation.survived(None)
+                continue
+            self._few_under_way.add(variant.id)
+            first = self._priorities.order(self._categories[variant.id])
+            yield Step(
+                self._run(variant, first=first, skip=left_out), partial(self._few_ended, entered, left_out, variant)
+            )
 
-    def _one_by_one(
-        self, order: Sequence[Variant], run_of: Callable[[Variant], Run], told: int | None
-    ) -> tuple[RunResult, ...]:
-        """A run of each variant, made out when its turn has come, from what was learned until then."""
-        under_way: dict[str, Variant] = {}
+    def _few_ended(self, entered: Reach, left_out: tuple[str, ...], variant: Variant, result: RunResult) -> None:
+        self._few_under_way.remove(variant.id)
+        self._learn(variant, result)
+        if entered.is_quiet(result, left_out):
+            self._survived[variant.id] = mutation.survived(result)
+        else:
+            self._few_noticed[variant.id] = result
 
-        def runs() -> Iterator[Run]:
-            for variant in order:
-                run = run_of(variant)
-                under_way[run.id] = variant
-                yield run
+    def _first_run(self, variant: Variant, first: tuple[str, ...] = ()) -> Step:
+        """`first` tests first."""
+        self._first_made += 1
+        ended = self._mutant_ended if variant.kind == "mutant" else partial(self._correct_ended, self._first_made)
+        return Step(self._run(variant, first=first), partial(ended, variant))
 
-        def take(result: RunResult) -> None:
-            self._learn(under_way.pop(result.run_id), result)
+    def _mutant_ended(self, variant: Variant, result: RunResult) -> None:
+        self._learn(variant, result)
+        noticed = self._few_noticed.get(variant.id)
+        agreeing = [noticed] if noticed is not None and mutation.agree(result, noticed) else []
+        self._on_mutants[variant.id] = MutantRuns([result, *agreeing])
+        self._unsettled.append(variant.id)
+        self._first_ended()
 
-        return self._runner.each("mutants", runs(), told, take)
-
-    def _learn(self, variant: Variant, result: RunResult) -> None:
-        if variant.kind == "mutant":
-            self._priorities.saw(self._categories[variant.id], result)
+    def _correct_ended(self, place: int, variant: Variant, result: RunResult) -> None:
+        self._on_correct[place] = (variant, result)
+        seen = verdicts.join([result])
+        if result.complete and not seen.failing and not self._goes_on(seen, result):
+            self._accepted[place] = (variant.id, seen)
         else:
             self._priorities.saw_correct(result)
+        self._counts = None
+        self._first_ended()
 
-    def _try_few_tests(self, entered: Reach, order: Sequence[Variant]) -> dict[str, RunResult]:
-        """Run on mutants the tests that reach them, where these are few; note those that survived, and return the runs
-        of the others (decision 0234)."""
-        spared: dict[str, tuple[str, ...]] = {}
-        for variant in order:
-            changes = reach.changed(self._unit, variant.files) if variant.kind == "mutant" else None
-            if (left_out := entered.spared(changes, self._policy.few_tests_share)) is not None:
-                spared[variant.id] = left_out
-        unreached = [mid for mid, left_out in spared.items() if len(left_out) == len(entered.entered)]
-        self._survived = {mid: mutation.survived(None) for mid in unreached}
-        variants = [self._mutants[mid] for mid in spared if mid not in self._survived]
+    def _first_ended(self) -> None:
+        self._first_done += 1
+        self._runner.tell("mutants", self._first_done, len(self._order))
 
-        def run_of(variant: Variant) -> Run:
-            first = self._priorities.order(self._categories[variant.id])
-            return self._run(variant, first=first, skip=spared[variant.id])
+    def _learn(self, variant: Variant, result: RunResult) -> None:
+        if self._learns:
+            self._priorities.saw(self._categories[variant.id], result)
 
-        found: dict[str, RunResult] = {}
-        for variant, result in zip(variants, self._one_by_one(variants, run_of, None), strict=True):
-            if entered.is_quiet(result, spared[variant.id]):
-                self._survived[variant.id] = mutation.survived(result)
-            else:
-                found[variant.id] = result
-        return found
+    def _asked_ahead(self, mid: str) -> Asked | None:
+        """The further run that a mutant needs by what is known now. None is asked for ahead where the suite did not run
+        through on some correct code, nor one that must be alone."""
+        if self._calibration.failing or len(self._accepted) < len(self._on_correct):
+            return None
+        if self._counts is None:
+            accepted = tuple(self._accepted.values())
+            judgements = mutation.judge_tests(self._calibration, accepted)
+            self._counts = Counts.by(self._calibration, accepted, judgements)
+        asked = self._on_mutants[mid].asked(self._counts)
+        return None if asked is None or asked.is_alone else asked
+
+    def _next_further(self) -> Step | None:
+        while self._unsettled:
+            mid = self._unsettled.popleft()
+            if (asked := self._asked_ahead(mid)) is not None:
+                self._further_made += 1
+                return Step(self._further_run(mid, asked), partial(self._further_ended, mid, asked))
+        return None
+
+    def _further_ended(self, mid: str, asked: Asked, result: RunResult) -> None:
+        self._on_mutants[mid].add(asked, result)
+        self._further_done += 1
+        if self._asked_ahead(mid) is not None:
+            self._unsettled.append(mid)
+        if self._first_done == len(self._order):
+            self._tell_of_further()
+
+    def _tell_of_further(self) -> None:
+        if total := self._further_made + len(self._unsettled):
+            self._runner.tell("confirmation", self._further_done, total)
+
+    def _further_run(self, mid: str, asked: Asked) -> Run:
+        return self._run(
+            self._mutants[mid],
+            only=asked.only,
+            first=asked.only,
+            skip=asked.skip,
+            first_failure=asked.stops_at_first_failure,
+        )
+
+    def correct(self) -> list[tuple[str, SuiteSeen]]:
+        """What the suite does on each piece of correct code, taken to its end whatever it takes."""
+        refused = [variant for _, (variant, result) in sorted(self._on_correct.items()) if verdicts.fails(result)]
+        if refused and not self.complete and not all(map(verdicts.fails, self._once(refused))):
+            self._keep_own_order()
+        seen = [
+            self._accepted.get(place) or (variant.id, self._to_the_end(variant, result))
+            for place, (variant, result) in sorted(self._on_correct.items())
+        ]
+        return sorted(seen, key=lambda pair: pair[0])
+
+    def _once(self, variants: Sequence[Variant]) -> tuple[RunResult, ...]:
+        return self._runner.batch("mutants", [self._run(variant) for variant in variants])
+
+    def _keep_own_order(self) -> None:
+        """Some test hangs on those before it: what other orders showed is dropped."""
+        found = tuple(zip(self._order, self._once(self._order), strict=True))
+        self._survived, self._accepted = {}, {}
+        self._on_correct = {place: each for place, each in enumerate(found) if each[0].kind != "mutant"}
+        self._on_mutants = {variant.id: MutantRuns([result]) for variant, result in found if variant.kind == "mutant"}
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
         if first.ending.kind in verdicts.OUT_OF_TIME:  # as for a mutant, this is believed only of a run made alone
-            [first] = self._runner.batch("mutants", [self._run(variant)])
+            [first] = self._once([variant])
         return self._runner.resumed(
             "mutants",
             first,
             lambda skip: self._run(variant, skip=skip),
             self._policy.resumes,
-            goes_on=lambda seen, last: verdicts.can_resume(seen, last) or self._stopped_early(seen, last),
+            goes_on=self._goes_on,
             tell_limit=False,
         )
 
-    def _stopped_early(self, seen: SuiteSeen, last: RunResult) -> bool:
-        """Whether the suite stopped at a failure although more tests were to come."""
+    def _goes_on(self, seen: SuiteSeen, last: RunResult) -> bool:
+        """Whether the suite can be taken up where it stopped, be it at a failure although more tests were to come."""
         left = set(seen.unanswered) - set(self._out)
-        return not self.complete and last.complete and bool(last.record.items) and bool(left)
+        stopped_early = not self.complete and last.complete and bool(last.record.items) and bool(left)
+        return stopped_early or verdicts.can_resume(seen, last)
 
-    def decide(
-        self,
-        first_runs: Mapping[str, list[RunResult]],
-        judgements: Mapping[str, Judgement],
-        known_errors: frozenset[str],
-    ) -> dict[str, Decision]:
-        """Give every mutant the runs it needs until its status is known; ids in the unit's order."""
-        valid = frozenset(name for name, judgement in judgements.items() if judgement.valid)
-        refused = tuple(name for name, judgement in judgements.items() if not judgement.valid)
-        runs = {mid: list(results) for mid, results in first_runs.items()}
-        decisions = {mid: mutation.decide(results, valid, known_errors) for mid, results in runs.items()}
-        decisions |= self._survived
-        while waiting := {mid: each for mid, each in decisions.items() if each.next is not Next.NOTHING}:
-            for mid, result in self._next_runs(waiting, refused, first_runs):
-                runs[mid].append(result)
-                decisions[mid] = mutation.decide(runs[mid], valid, known_errors)
+    def decide(self, counts: Counts) -> dict[str, Decision]:
+        """Give every mutant the runs that it still needs until its status is known; ids in the unit's order."""
+        while waiting := {mid: asked for mid, runs in self._on_mutants.items() if (asked := runs.asked(counts))}:
+            together = {mid: asked for mid, asked in waiting.items() if not asked.is_alone}
+            for some in (together, *({mid: asked} for mid, asked in waiting.items() if asked.is_alone)):
+                batch = [self._further_run(mid, asked) for mid, asked in some.items()]
+                results = self._runner.batch("confirmation", batch)
+                for (mid, asked), result in zip(some.items(), results, strict=True):
+                    self._on_mutants[mid].add(asked, result)
+        decisions = {mid: runs.decision(counts) for mid, runs in self._on_mutants.items()} | self._survived
         invalid = Decision(Next.NOTHING, MutantStatus.INVALID)
         return {mid: decisions.get(mid, invalid) for mid in self._mutants}
-
-    def _next_runs(
-        self,
-        waiting: Mapping[str, Decision],
-        refused: tuple[str, ...],
-        first_runs: Mapping[str, list[RunResult]],
-    ) -> Iterator[tuple[str, RunResult]]:
-        together = {mid: each for mid, each in waiting.items() if each.next is not Next.ALONE}
-        batch = [self._again(mid, each, refused, first_runs) for mid, each in together.items()]
-        yield from zip(together, self._runner.batch("confirmation", batch), strict=True)
-        for mid, each in waiting.items():
-            if each.next is Next.ALONE:
-                [result] = self._runner.batch("confirmation", [self._again(mid, each, refused, first_runs)])
-                yield mid, result
-
-    def _again(
-        self, mid: str, decision: Decision, refused: tuple[str, ...], first_runs: Mapping[str, list[RunResult]]
-    ) -> Run:
-        """A further run of a mutant, without the tests whose failures do not count."""
-        collected = first_runs[mid][0].record.collected
-        skip = (*plan.items_of(refused, collected), *decision.skip)
-        confirming = decision.next is Next.CONFIRM and bool(decision.only)
-        return self._run(
-            self._mutants[mid], only=decision.only, first=decision.only, skip=skip, first_failure=confirming
-        )

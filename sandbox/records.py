@@ -291,14 +291,15 @@ class Session(Protocol):
 
     def run(
         self,
-        runs: Iterable[Run],
+        runs: Iterable[Run | None],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         """Make the runs, at most the session's number of jobs at a time, started in the order given.
 
         Returns one result per run, in the order given; `on_result` sees each as it comes. A run is asked for shortly
-        before it is made, so it may depend on results that came until then. Raises SandboxError for
-        failures of ours only. After the session's deadline every run left ends as DEADLINE.
+        before it is made, so it may depend on results that came until then; None says to ask again after the next
+        result. Raises SandboxError for failures of ours only. After the session's deadline every run left ends as
+        DEADLINE.
         """
         ...
 
@@ -357,13 +358,15 @@ class FakeSession:
 
     def run(
         self,
-        runs: Iterable[Run],
+        runs: Iterable[Run | None],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         batch: list[Run] = []
         self._sandbox.batches.append(batch)
         results = []
         for run in runs:
+            if run is None:
+                raise ValueError("None, and there is no result to wait for")
             batch.append(run)
             if self._cancelled:
                 raise SandboxError("the session was cancelled")

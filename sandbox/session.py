@@ -78,7 +78,7 @@ class StationSession:
 
     def run(
         self,
-        runs: Iterable[Run],
+        runs: Iterable[Run | None],
         on_result: Callable[[RunResult], None] = lambda result: None,
     ) -> tuple[RunResult, ...]:
         return Batch(self, runs, on_result).make()
@@ -161,7 +161,9 @@ class StationSession:
 class Batch:
     """The runs of one call: which are waiting, which must be alone, which are being made."""
 
-    def __init__(self, session: StationSession, runs: Iterable[Run], on_result: Callable[[RunResult], None]) -> None:
+    def __init__(
+        self, session: StationSession, runs: Iterable[Run | None], on_result: Callable[[RunResult], None]
+    ) -> None:
         self._session = session
         self._coming = iter(runs)
         self._on_result = on_result
@@ -195,6 +197,10 @@ class Batch:
         """Whether runs wait; the next is asked for when all before it were handed over."""
         if not self._waiting:
             for run in islice(self._coming, 1):
+                if run is None and len(self._results) == len(self._runs):
+                    raise ValueError("None, and there is no result to wait for")
+                if run is None:
+                    break
                 self._waiting.append(len(self._runs))
                 self._runs.append(run)
         return bool(self._waiting)

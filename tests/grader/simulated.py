@@ -4,7 +4,8 @@ Everything it says beside code that is not the student's own carries SECRET, so 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -21,6 +22,7 @@ from sandbox.records import (
     Ending,
     EndingKind,
     FakeSandbox,
+    FakeSession,
     File,
     ItemOutcome,
     Record,
@@ -127,9 +129,15 @@ class SimulatedSuite:
         own = unit_file.reference + b"\nVARIANT = 'own'\n"
         return Submission(self.unit.id, {unit_file.path: own}, (File(self.file, source.encode()),))
 
-    def grade(self, seed: int = 1, policy: Policy = STANDARD, submission: Submission | None = None) -> Report:
+    def grade(
+        self,
+        seed: int = 1,
+        policy: Policy = STANDARD,
+        submission: Submission | None = None,
+        sandbox: FakeSandbox | None = None,
+    ) -> Report:
         sent = submission or self.submission()
-        sandbox = FakeSandbox(self.answer)
+        sandbox = sandbox or FakeSandbox(self.answer)
         return grade(self.unit, sent, sandbox=sandbox, seed=seed, about=ABOUT, policy=policy, clock=lambda: 0.0)
 
     def answer(self, run: Run) -> RunResult:
@@ -207,6 +215,42 @@ class SimulatedSuite:
                 return RunResult(run.id, ending, Record(run.suite.only, tuple(items)))
             items.append(TestItem(function, OUTCOMES[act], 0.001, "" if act is Act.PASS else OWN_WORDS))
         return RunResult(run.id, Ending(EndingKind.COMPLETE), Record(run.suite.only, tuple(items)))
+
+
+class BusySandbox(FakeSandbox):
+    """Asks for runs before it has answered those before: `ahead` are under way, of which any of the first two ends
+    next."""
+
+    def __init__(self, answer: Callable[[Run], RunResult], random: Random, ahead: int = 4) -> None:
+        super().__init__(answer)
+        self.random, self.ahead = random, ahead
+
+    @contextmanager
+    def session(self, *args: object, **options: object) -> Iterator["BusySession"]:
+        yield BusySession(self)
+
+
+class BusySession(FakeSession):
+    _sandbox: BusySandbox
+
+    def run(
+        self,
+        runs: Iterable[Run | None],
+        on_result: Callable[[RunResult], None] = lambda result: None,
+    ) -> tuple[RunResult, ...]:
+        batch: list[Run] = []
+        self._sandbox.batches.append(batch)
+        results: dict[str, RunResult] = {}
+        coming, under_way = iter(runs), list[Run]()
+        while True:
+            while len(under_way) < self._sandbox.ahead and (run := next(coming, None)) is not None:
+                batch.append(run)
+                under_way.append(run)
+            if not under_way:
+                return tuple(results[run.id] for run in batch)
+            run = under_way.pop(self._sandbox.random.randrange(min(2, len(under_way))))
+            results[run.id] = self._sandbox.answer(run)
+            on_result(results[run.id])
 
 
 def statuses(report: Report) -> dict[str, MutantStatus]:

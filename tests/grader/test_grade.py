@@ -14,7 +14,7 @@ from grader.stop import Stop
 from grader.unit import Unit
 from sandbox.errors import SandboxError
 from sandbox.records import EndingKind, FakeSandbox
-from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit, codes, statuses
+from tests.grader.simulated import ABOUT, Act, BusySandbox, SimulatedSuite, a_unit, codes, statuses
 
 KILLED, SURVIVED = MutantStatus.KILLED, MutantStatus.SURVIVED
 FIRST_KILL = Policy(full_matrix_cpu_seconds=0.0)
@@ -459,6 +459,47 @@ def test_any_test_that_rejects_any_correct_code_voids_every_suite(unit: Unit) ->
         bad = {random.choice(variants): {random.choice(suite.tests): random.choice((Act.FAIL, Act.ERROR, Act.HANG))}}
         mutation = replace(suite, acts={**suite.acts, **bad}).grade().mutation
         assert mutation is not None and (mutation.score, mutation.passed) == (0.0, False)
+
+
+@pytest.mark.parametrize("policy", [STANDARD, FIRST_KILL])
+def test_whichever_of_the_runs_under_way_ends_first_mutants_come_to_the_same_end(unit: Unit, policy: Policy) -> None:
+    """Also where a test is found on one wheat, run among the last, to say nothing."""
+    unit = a_unit(unit, [f"m{n}" for n in range(6)])
+    random = Random(31)
+    for seed in range(30):
+        suite = random_suite(unit, random, (Act.PASS, Act.FAIL, Act.ERROR, Act.SKIP))
+        if seed % 3 == 0:
+            suite = replace(suite, acts={**suite.acts, "w02": {random.choice(suite.tests): Act.SKIP}})
+        busy = suite.grade(seed, policy, sandbox=BusySandbox(suite.answer, random))
+        calm = suite.grade(seed, policy)
+        assert parts(busy) == parts(calm)
+        if policy is STANDARD:
+            assert busy == calm
+
+
+def test_mutants_are_confirmed_without_waiting_for_the_last_of_the_variants(unit: Unit) -> None:
+    unit = a_unit(unit, [f"m{n}" for n in range(12)])
+    suite = SimulatedSuite(unit, ("test_a", "test_b"), kills_all(unit))
+    sandbox = BusySandbox(suite.answer, Random(3))
+    assert set(statuses(suite.grade(sandbox=sandbox)).values()) == {KILLED}
+    last = sandbox.batches[-1]
+    assert [bool(run.suite.only) for run in last] == [False] * 20 + [True] * 12
+
+
+def test_where_correct_code_has_failed_no_mutant_is_confirmed_before_all_of_it_was_run(unit: Unit) -> None:
+    unit = a_unit(unit, [f"m{n}" for n in range(12)])
+    suite = SimulatedSuite(unit, ("test_a", "test_b"), kills_all(unit) | {"w01": {"test_b": Act.FAIL}})
+    sandbox = BusySandbox(suite.answer, Random(3))
+    assert set(statuses(suite.grade(sandbox=sandbox)).values()) == {KILLED}
+    assert [any(run.suite.only for run in batch) for batch in sandbox.batches[-2:]] == [False, True]
+
+
+def test_the_time_of_confirmations_begins_when_all_variants_have_been_run(small: Unit) -> None:
+    suite = SimulatedSuite(small, ("test_a",), kills_all(small))
+    sandbox = FakeSandbox(suite.answer)
+    clock = lambda: float(len(suite.log))  # noqa: E731
+    report = grade(small, suite.submission(), sandbox=sandbox, seed=1, about=ABOUT, clock=clock)
+    assert (report.timing.phases["mutants"], report.timing.phases["confirmation"]) == (10.0, 2.0)
 
 
 def test_a_grading_that_is_told_to_stop_ends_its_sandbox_and_leaves_as_a_failure_of_ours(small: Unit) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from sandbox.records import (
     RunResult,
     TestItem,
 )
-from tests.grader.simulated import ABOUT, Act, SimulatedSuite, a_unit, statuses
+from tests.grader.simulated import ABOUT, Act, BusySandbox, SimulatedSuite, a_unit, statuses
 
 FIRST_FAILURE = replace(STANDARD, full_matrix_cpu_seconds=0.0)
 WHOLE = replace(FIRST_FAILURE, few_tests_share=0.0)
@@ -40,6 +41,15 @@ def wider(unit: Unit) -> Unit:
     m, n = unit.mutants
     source = unit.files[0].reference.replace(b"return x / 2", b"return x / 2 + len(\"VARIANT = 'm'\")")
     return replace(unit, mutants=(replace(m, files={unit.files[0].path: source}), n))
+
+
+def inside(unit: Unit, count: int) -> Unit:
+    """With mutants in the body of `halve`."""
+    unit = a_unit(unit, [f"m{n}" for n in range(count)])
+    [file] = unit.files
+    sources = {m.id: f"return x / 2 + len(\"VARIANT = '{m.id}'\")".encode() for m in unit.mutants}
+    changed = {mid: file.reference.replace(b"return x / 2", source) for mid, source in sources.items()}
+    return replace(unit, mutants=tuple(replace(m, files={file.path: changed[m.id]}) for m in unit.mutants))
 
 
 def halving(unit: Unit) -> int:
@@ -108,6 +118,18 @@ def test_progress_does_not_tell_how_many_mutants_few_tests_reach(wider: Unit) ->
     assert runs_on(suite, "m") == [FEW, ALL]
     ended = [each.total for each in told if each.phase == "mutants" and each.done == each.total]
     assert sum(ended) == len(correct_variants(suite.unit, FIRST_FAILURE)) + 2
+
+
+def test_a_mutant_s_few_tests_have_ended_when_its_first_run_is_made(unit: Unit) -> None:
+    unit = inside(unit, 6)
+    suite = suite_of(unit, {"m1": {"test_a": Act.FAIL}, "m2": {"test_a": Act.FAIL}})
+    for seed in range(20):
+        suite.log.clear()
+        sandbox = BusySandbox(suite.answer, Random(seed))
+        report = suite.grade(seed, FIRST_FAILURE, sandbox=sandbox)
+        for mid, status in statuses(report).items():
+            assert status is (KILLED if mid in suite.acts else SURVIVED)
+            assert runs_on(suite, mid) == ([FEW, ALL] if mid in suite.acts else [FEW])
 
 
 def test_first_runs_of_mutants_look_like_those_of_correct_code(wider: Unit) -> None:

@@ -117,6 +117,60 @@ def test_a_run_is_asked_for_when_those_before_were_handed_over_and_may_depend_on
     assert known == [0] * (2 + AHEAD) + list(range(1, 7))
 
 
+def test_where_none_comes_a_run_is_asked_for_again_after_the_next_result() -> None:
+    session = session_of(result)
+    seen: list[str] = []
+
+    def coming() -> Iterator[Run | None]:
+        first, second, third = runs(3)
+        yield first
+        yield second
+        while len(seen) < 2:
+            yield None
+        yield third
+
+    found = session.run(coming(), lambda each: seen.append(each.run_id))
+    assert [each.run_id for each in found] == ["0", "1", "2"]
+    assert line_of(session).most_at_a_time == 2
+
+
+def test_runs_that_wait_for_one_that_is_made_again_are_made_behind_it() -> None:
+    """Beside another it ran out of memory, or its station was lost."""
+    for first in (lambda nonce, seq: result(nonce, seq, oom=seq == 1, alone=seq > 1), lambda nonce, seq: None):
+        session = session_of(first, result)
+        seen: list[str] = []
+
+        def coming(seen: list[str] = seen) -> Iterator[Run | None]:
+            for run in runs(3):
+                yield run
+                while run.id not in seen:
+                    yield None
+
+        session.run(coming(), lambda each, seen=seen: seen.append(each.run_id))
+        assert seen == ["0", "1", "2"]
+
+
+def test_who_waits_for_a_result_where_none_is_to_come_is_told() -> None:
+    with pytest.raises(ValueError, match="no result"):
+        session_of(result).run(iter([*runs(1), None, None]))
+
+
+def test_runs_that_wait_for_a_result_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_of(result)
+    left = iter([1.0] * 3)
+    monkeypatch.setattr(session, "left_seconds", lambda: next(left, 0.0))
+    seen: list[EndingKind] = []
+
+    def coming() -> Iterator[Run | None]:
+        for count, run in enumerate(runs(4)):
+            while len(seen) < count:
+                yield None
+            yield run
+
+    session.run(coming(), lambda each: seen.append(each.ending.kind))
+    assert len(seen) == 4 and seen[0] is EndingKind.COMPLETE and seen[-1] is EndingKind.DEADLINE
+
+
 def test_runs_that_come_from_a_generator_are_made_again_too_when_the_station_is_lost() -> None:
     session = session_of(lambda nonce, seq: None, result)
     found = session.run(iter(runs(7)))
