@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat, _queue
+from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat, _dbos, _queue
 
 from service.database import BUSY_MILLISECONDS, open_engine
 from service.queue import Handler, Stopping
@@ -97,6 +97,11 @@ class LightSleep(threading.Event):
         return self.is_set()
 
 
+def _idle(stop_event: threading.Event, dbos: DBOS) -> None:
+    """What a thread of the engine does that would look for what is never there, beside the runs."""
+    stop_event.wait()
+
+
 class DbosEngine:
     """Runs the queue in this process. `executor_id` names the worker: what a process of that name left unfinished is
     delivered again when the next one starts, so no two live processes may share it.
@@ -147,6 +152,7 @@ class DbosEngine:
             return run_id
 
         _queue.queue_worker_thread = self._look_at_queue
+        vars(_dbos)["background_jobs_thread"] = _idle  # it looks for delays and deadlines: no run has any
         DBOS.launch()
         DBOS.register_queue(
             QUEUE,
@@ -160,8 +166,10 @@ class DbosEngine:
         self._rung.set()
 
     def _look_at_queue(self, stop_event: threading.Event, dbos: DBOS, queue: _queue.Queue) -> None:
-        stop = LightSleep(stop_event, self._rung, self._is_busy) if queue.name == QUEUE else stop_event
-        _look_at_queue(stop, dbos, queue)
+        if queue.name == QUEUE:
+            _look_at_queue(LightSleep(stop_event, self._rung, self._is_busy), dbos, queue)
+        else:
+            _idle(stop_event, dbos)  # the engine's own queue: every run names ours, and what is recovered stays in it
 
     @contextmanager
     def _working(self) -> Iterator[None]:

@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from service import database, tables
-from service.dbos_queue import DbosEngine, DbosQueue
+from service.dbos_queue import QUEUE, DbosEngine, DbosQueue
 from service.queue import Stopping
 from service.settings import Settings
 
@@ -155,3 +155,26 @@ def test_an_engine_that_is_woken_looks_at_once_and_one_that_sleeps_can_be_stoppe
     finally:
         worker.stop(0)
         worker.close()
+
+
+def test_threads_of_the_engine_that_could_find_nothing_ask_nothing(engine, queue, settings):
+    asking = set()
+
+    def note(connection, cursor, statement, *_):
+        asking.add(threading.current_thread().name)
+
+    delivered = Delivered()
+    worker = DbosEngine(settings.url, "worker-1", 1, 0.05)
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        worker.start(delivered)
+        time.sleep(2.5)  # each of them would look once a second
+        with database.writing(engine) as connection:
+            queue.submit(connection, "a", 1000)
+        delivered.wait_for(1)
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+        worker.stop(0)
+        worker.close()
+    looking = {name for name in asking if name.startswith(("queue-worker", "dbos-background"))}
+    assert looking == {f"queue-worker-{QUEUE}"}
