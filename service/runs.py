@@ -83,6 +83,21 @@ def _still(claimed: RunState) -> sa.ColumnElement[bool]:
 _BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run"))
 _ALIVE = sa.select(workers).where(workers.c.beat_at > sa.bindparam("since"))
 _ADD = runs.insert()
+_SHOW_PROGRESS = (
+    runs.update()
+    .where(
+        runs.c.id == sa.bindparam("run"),
+        runs.c.status == Status.RUNNING.value,
+        runs.c.worker == sa.bindparam("by"),
+        runs.c.attempts == sa.bindparam("attempt"),
+    )
+    .values(
+        phase=sa.bindparam("in_phase"),
+        done=sa.bindparam("so_far"),
+        total=sa.bindparam("of"),
+        version=runs.c.version + 1,
+    )
+)
 UNFINISHED = runs.c.status.in_([Status.QUEUED.value, Status.RUNNING.value])
 
 
@@ -194,9 +209,8 @@ def hand_back(
 
 def show_progress(connection: sa.Connection, claimed: RunState, phase: str, done: int, total: int) -> None:
     """Note how far an attempt is; nothing happens if it is over."""
-    connection.execute(
-        runs.update().where(_still(claimed)).values(phase=phase, done=done, total=total, version=runs.c.version + 1)
-    )
+    attempt = {"run": claimed.id, "by": claimed.worker, "attempt": claimed.attempts}
+    connection.execute(_SHOW_PROGRESS, {**attempt, "in_phase": phase, "so_far": done, "of": total})
 
 
 def cancel(connection: sa.Connection, run_id: str, now: float) -> bool:
