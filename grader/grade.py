@@ -381,7 +381,7 @@ class VariantRuns:
         policy: Policy,
     ) -> None:
         self._runner, self._unit, self._submission, self._policy = runner, unit, submission, policy
-        self._calibration = calibration
+        self._calibration, self._calibration_fails = calibration, bool(calibration.failing)
         ended = [name for name, test in calibration.tests.items() if test.ended_run]
         self._out = plan.items_of(ended, calibration.collected)  # they have ended a run on correct code already
         self._seconds = {name: test.seconds for name, test in calibration.tests.items()}
@@ -539,7 +539,7 @@ class VariantRuns:
     def _asked_ahead(self, mid: str) -> Asked | None:
         """The further run that a mutant needs by what is known now. None is asked for ahead where the suite did not run
         through on some correct code, nor one that must be alone."""
-        if self._calibration.failing or len(self._accepted) < len(self._on_correct):
+        if self._calibration_fails or len(self._accepted) < len(self._on_correct):
             return None
         if self._counts is None:
             accepted = tuple(self._accepted.values())
