@@ -152,6 +152,7 @@ def broken(unit: Unit) -> Variant:
     )
 
 
+@lru_cache(maxsize=64)  # the same for every submission
 def _raise_everywhere(stub: str) -> bytes:
     tree = ast.parse(stub)
     for node in ast.walk(tree):
@@ -183,7 +184,9 @@ class Salts:
         self._turns: dict[str, Iterator[int]] = {}
 
     def next_for(self, variant: Variant) -> int:
-        return next(self._turns.setdefault(variant.id, self._turns_of(variant.id)))
+        if variant.id not in self._turns:
+            self._turns[variant.id] = self._turns_of(variant.id)
+        return next(self._turns[variant.id])
 
     def _turns_of(self, variant_id: str) -> Iterator[int]:
         order = list(SALTS)

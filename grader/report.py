@@ -42,7 +42,10 @@ class Outcome(StrEnum):
 
     @property
     def failing(self) -> bool:
-        return self in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
+        return self in _FAILING
+
+
+_FAILING = (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)
 
 
 class MutantStatus(StrEnum):
