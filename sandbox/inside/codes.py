@@ -121,30 +121,25 @@ def compile_ahead(files: Mapping[str, bytes], path_dirs: Sequence[str], config: 
     for path, source in files.items():
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("error")  # whoever imports it shall see the warning: it is compiled again
-            tree = ast.parse(source, filename=path)
-            whole[path] = compiled(path, source, ast.parse(source, filename=path), config)
-            trees[path] = tree
-    digests = {path: hashlib.sha256(files[path]).digest() for path in whole}
+            trees[path] = ast.parse(source, filename=path)
     waiting = waiting_of(trees, path_dirs, imported_here()) if len(trees) == len(files) else None
-    if waiting is None:
+    for path, tree in trees.items():
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if is_rewritten(PurePosixPath(path).name):
+                rewrite.rewrite_asserts(tree, files[path], path, config)
+            whole[path] = compile(tree, path, "exec", dont_inherit=True)
+    digests = {path: hashlib.sha256(files[path]).digest() for path in whole}
+    if waiting is None or len(whole) < len(files):
         return Compiled(digests, whole)
-    early = {path: compiled(path, files[path], tree, config, waiting[path]) for path, tree in trees.items()}
-    late = {
-        path: compile(ast.Module(statements, type_ignores=[]), path, "exec", dont_inherit=True)
-        for path, statements in waiting.items()
-        if statements
-    }
+    early, late = {}, {}
+    for path, tree in trees.items():
+        tree.body = [node for node in tree.body if node not in waiting[path]]
+        early[path] = compile(tree, path, "exec", dont_inherit=True)
+        if waiting[path]:
+            statements = ast.Module([*waiting[path]], type_ignores=[])
+            late[path] = compile(statements, path, "exec", dont_inherit=True)
     return Compiled(digests, whole, early, late)
-
-
-def compiled(
-    path: str, source: bytes, tree: ast.Module, config: pytest.Config, without: Sequence[ast.stmt] = ()
-) -> CodeType:
-    """As pytest and importlib compile it, but for some statements at its top level."""
-    if is_rewritten(PurePosixPath(path).name):
-        rewrite.rewrite_asserts(tree, source, path, config)
-    tree.body = [node for node in tree.body if node not in without]
-    return compile(tree, path, "exec", dont_inherit=True)
 
 
 def in_fork(work: Callable[[], bytes]) -> int:
