@@ -14,7 +14,7 @@ from service.connection import HEAD_BYTES, KEEP_ALIVE_SECONDS, PatientConnection
 from service.course_files.heeding import heeding
 from service.dbos_queue import DbosQueue
 from service.dependencies import Service
-from service.processes import when_stdin_closes
+from service.processes import pass_over_what_lasts, when_stdin_closes
 from service.receipts import KEY_NAME, Signer
 from service.settings import Settings
 
@@ -75,6 +75,7 @@ def run_web(
     server = Server(config(app, settings, host, port))
     if until_stdin_closes:
         when_stdin_closes(server.stop)
+    pass_over_what_lasts()
     try:
         with heeding(app), bells.ended(settings.data).heard(app.state.service.waiters.tell):
             server.run()

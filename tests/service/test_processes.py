@@ -1,5 +1,6 @@
 """The service as real processes: killed, restarted, stopped. Graded by a fake, on a course of one small unit."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from service import accounts, database, tables
+from service.processes import pass_over_what_lasts
 from service.settings import Settings
 from tests.service import samples
 from tests.service.ports import free_port
@@ -198,3 +200,15 @@ def test_processes_end_when_their_supervisor_is_gone(processes):
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_what_lasts_is_passed_over_by_garbage_collection_and_what_comes_later_is_not() -> None:
+    lasting = [samples.course()]
+    pass_over_what_lasts()
+    try:
+        later = [lasting]
+        looked_at = {id(each) for each in gc.get_objects()}
+        assert id(lasting) not in looked_at
+        assert id(later) in looked_at
+    finally:
+        gc.unfreeze()
