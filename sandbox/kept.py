@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 DAYS_UNUSED = 30.0
@@ -45,10 +46,18 @@ def made_once(kind: str, parts: Sequence[bytes], make: Callable[[], bytes]) -> b
 
 
 def name_of(parts: Sequence[bytes]) -> str:
+    digest = _begun(*parts[:2]).copy()
+    for part in parts[2:]:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)  # first comes the code that makes them, which is long, and the same for all
+def _begun(*parts: bytes) -> "hashlib._Hash":
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
+    return digest
 
 
 def read(path: Path) -> bytes | None:
