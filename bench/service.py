@@ -56,13 +56,13 @@ class Service:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[Service]:
+def serving(data: Path, course: Path) -> Iterator[Service]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "service.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--data", str(data), "--dev-token", TOKEN]
+    command += ["--data", str(data), "--course", str(course), "--dev-token", TOKEN]
     with open(data / "serve.log", "wb") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **SETTINGS})
         try:

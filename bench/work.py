@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from grader import local
+from grader.units import DEFAULT_COURSE
 from sandbox.records import File
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +35,21 @@ class Work:
 
     variants: dict[str, bytes]
     suite: tuple[File, ...]
+
+
+def course_with(wheats: int, folder: Path) -> Path:
+    """The course in a folder of its own, beside the library it is about, where the unit has so many wheats."""
+    course = folder / "course"
+    shutil.copytree(DEFAULT_COURSE, course)
+    shutil.copytree(ROOT / "tinyllm", folder / "tinyllm")
+    freedoms = course / "wheats/L5.3/freedoms.md"
+    text = freedoms.read_text("utf-8")
+    for wheat in sorted(freedoms.parent.glob("*.py"))[wheats:]:
+        wheat.unlink()
+        name = wheat.stem.partition("_")[0]
+        text = re.sub(rf"^(wheats:.*?),? {name}\b", r"\1", text, flags=re.MULTILINE)
+    freedoms.write_text(text, "utf-8")
+    return course
 
 
 def suite_of(folder: Path = SUITE) -> tuple[File, ...]:

@@ -72,3 +72,11 @@ def test_a_folder_holds_library_suite_and_the_variant_put_there(tmp_path: Path, 
 def test_the_suite_that_grows_has_as_many_tests(count: int) -> None:
     [file] = growth.suite_of(count)
     assert file.data.count(b"\ndef test_") == count
+
+
+def test_a_course_with_fewer_wheats_is_the_same_but_for_them(tmp_path: Path, unit: Unit) -> None:
+    fewer = load_course(work.course_with(5, tmp_path)).units["L5.3"]
+    assert fewer.wheats == unit.wheats[:5] and len(plan.correct_variants(fewer, plan.STANDARD)) == 8
+    assert fewer.mutants == unit.mutants and fewer.course_tests == unit.course_tests
+    left = {wheat.id for wheat in fewer.wheats}
+    assert [set(each.wheats) for each in fewer.freedoms] == [set(each.wheats) & left for each in unit.freedoms]
