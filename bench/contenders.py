@@ -47,7 +47,7 @@ class Took:
 def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[], Took]]:
     """A session that is open, as one is when a grading comes to its mutants; variants are compiled, as by a worker."""
     with sandbox.session(plan.preload(unit)) as session:
-        session.prepare([plan.student_suite(unit, work.suite).code])
+        session.prepare([plan.student_suite(unit, work.suite).folder])
         yield lambda: run_ours(session, unit, work)
 
 

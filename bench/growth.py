@@ -37,6 +37,6 @@ def cost(unit: Unit, sources: list[bytes], mutants: int, tests: int, jobs: int) 
     variants = {f"v{number}": source for number, source in enumerate(islice(cycle(sources), mutants))}
     work = Work(variants, suite_of(tests))
     with DockerSandbox(jobs=jobs) as sandbox, sandbox.session(plan.preload(unit)) as session:
-        session.prepare([plan.student_suite(unit, work.suite).code])
+        session.prepare([plan.student_suite(unit, work.suite).folder])
         run_ours(session, unit, Work(dict(list(variants.items())[:4]), work.suite), to_the_end=True)
         return run_ours(session, unit, work, to_the_end=True)

@@ -118,7 +118,7 @@ def _session(
     """A session with the suites made ready, and the reference of every other module but those in `without`."""
     with phases.time("sandbox"):
         modules = plan.preload(unit, without)
-        likely = (plan.course_suite(unit).code,)
+        likely = (plan.course_suite(unit).folder,)
         session = stack.enter_context(sandbox.session(modules, policy.total_seconds, unit.runtime, likely))
     if stop is not None:
         stop.when_told(session.cancel)

@@ -16,7 +16,7 @@ from grader.renderings import SALTS, rendered
 from grader.source import imported
 from grader.submission import Submission
 from grader.unit import CourseTest, Unit
-from sandbox.records import Drive, File, Limits, Module, Run, Suite, SuiteCode, function_of
+from sandbox.records import Drive, File, Limits, Module, Run, Suite, SuiteFolder, function_of
 
 SUITE_ROOT = "suite"
 PILOT_SHARE = 0.25
@@ -83,9 +83,9 @@ def unsettled(unit: Unit, submission: Submission) -> frozenset[str]:
     return frozenset(found)
 
 
-def suites(unit: Unit, submission: Submission) -> tuple[SuiteCode, ...]:
+def suites(unit: Unit, submission: Submission) -> tuple[SuiteFolder, ...]:
     """The suites that runs will be of, most of them of the first: the student's, and the course's."""
-    return tuple(suite.code for suite in (student_suite(unit, submission.tests), course_suite(unit)))
+    return tuple(suite.folder for suite in (student_suite(unit, submission.tests), course_suite(unit)))
 
 
 def own_modules(unit: Unit, submission: Submission) -> tuple[Module, ...]:

@@ -27,7 +27,7 @@ from docker.types import LogConfig, Ulimit  # type: ignore[import-untyped]
 from sandbox.errors import EngineFailed, EngineUnavailable, ImageMissing
 from sandbox.images import ENGINE_ERRORS, remove_old_images
 from sandbox.owner import boot_id, owner_lives, owner_of
-from sandbox.records import Environment, Limits, Module, SuiteCode
+from sandbox.records import Environment, Limits, Module, SuiteFolder
 from sandbox.runtimes import PLAIN, image_of
 from sandbox.session import StationSession
 from sandbox.station import SOURCES, Loss, Lost, SocketLine, Station
@@ -98,7 +98,7 @@ class DockerSandbox:
         preload: Sequence[Module] = (),
         deadline_seconds: float = 600.0,
         runtime: str = PLAIN,
-        likely: Sequence[SuiteCode] = (),
+        likely: Sequence[SuiteFolder] = (),
     ) -> Iterator[StationSession]:
         try:
             fleet = self._fleet(runtime)
@@ -279,7 +279,7 @@ class Stock:
     """What the sessions of one sort all begin with: modules to import, and trusted suites to prepare."""
 
     modules: tuple[Module, ...] = ()
-    suites: tuple[SuiteCode, ...] = ()
+    suites: tuple[SuiteFolder, ...] = ()
 
 
 class Pool:

@@ -10,21 +10,22 @@ from pathlib import Path, PurePosixPath
 from sandbox.inside import modules as modules_inside
 from sandbox.inside.modules import Source, compiled
 from sandbox.kept import made_once
-from sandbox.records import Drive, File, Module, Run, Suite, SuiteCode
+from sandbox.records import Drive, File, Module, Run, Suite, SuiteFolder
 from sandbox.wire import encode
 
 COMPILER = Path(modules_inside.__file__).read_bytes()
 
 
-def package_of(run: Run, python: str = "") -> bytes:
-    """`python` is the version that will run it: modules go as code where ours makes what that one reads.
+def package_of(run: Run, python: str = "", files_are_there: bool = False) -> bytes:
+    """`python` is the version that will run it: modules go as code where ours makes what that one reads. The files of
+    a suite that was made ready need not go with each run.
 
     Raises ValueError for a path that leaves the run's directory, or appears twice.
     """
     modules = Modules(run.modules, python)
     if isinstance(run.task, Drive):
         return package_of_drive(run.task, modules)
-    return package_of_suite(run.task, modules)
+    return package_of_suite(run.task, modules, files_are_there)
 
 
 def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
@@ -35,10 +36,10 @@ def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
     return encode(header, modules.data + drive.driver + b"".join(drive.cases))
 
 
-def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
-    check_paths(tuple(file.path for file in suite.files))
+def package_of_suite(suite: Suite, modules: "Modules", files_are_there: bool) -> bytes:
+    files = () if files_are_there else suite.files
     header = {
-        "files": [[file.path, len(file.data)] for file in suite.files],
+        "files": described(files),
         "modules": modules.descriptions,
         "suite": {
             "root": suite.root,
@@ -52,7 +53,7 @@ def package_of_suite(suite: Suite, modules: "Modules") -> bytes:
             "messages": suite.messages,
         },
     }
-    return encode(header, joined(suite.files) + modules.data)
+    return encode(header, joined(files) + modules.data)
 
 
 def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
@@ -60,18 +61,16 @@ def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
     return encode({"modules": packed.descriptions}, packed.data)
 
 
-def package_of_suites(suites: Sequence[SuiteCode]) -> bytes:
-    """For the template. Raises ValueError for a path that leaves the run's directory."""
-    files = [file for suite in suites for file in suite.files]
-    for file in files:
-        check_path(file.path)
-    header = {
-        "suites": [
-            {"path_dirs": list(suite.path_dirs), "files": [[file.path, len(file.data)] for file in suite.files]}
-            for suite in suites
-        ]
-    }
-    return encode(header, joined(files))
+def package_of_suites(suites: Sequence[SuiteFolder]) -> bytes:
+    """For the template. Raises ValueError for a path that leaves the run's directory, or appears twice in a suite."""
+    header = {"suites": [{"path_dirs": list(each.path_dirs), "files": described(each.files)} for each in suites]}
+    return encode(header, b"".join(joined(suite.files) for suite in suites))
+
+
+def described(files: Sequence[File]) -> list[list[object]]:
+    """Files as a header names them, which their bytes follow in this order."""
+    check_paths(tuple(file.path for file in files))
+    return [[file.path, len(file.data)] for file in files]
 
 
 class Modules:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sandbox.errors import EngineFailed
 from sandbox.leftovers import directory_prefix, sweep_directories
-from sandbox.records import Environment, Module, SuiteCode
+from sandbox.records import Environment, Module, SuiteFolder
 from sandbox.runtimes import LIBRARIES, PLAIN, VARIABLE
 from sandbox.session import StationSession
 from sandbox.station import Loss, Lost, SocketLine, Station
@@ -50,7 +50,7 @@ class ProcessSandbox:
         preload: Sequence[Module] = (),
         deadline_seconds: float = 600.0,
         runtime: str = PLAIN,
-        likely: Sequence[SuiteCode] = (),
+        likely: Sequence[SuiteFolder] = (),
     ) -> Iterator[StationSession]:
         session = StationSession(
             partial(self._open, LIBRARIES[runtime]), environment_of, preload, self._jobs, deadline_seconds

@@ -81,13 +81,13 @@ class Suite:
     """record what failing tests said; off is faster"""
 
     @property
-    def code(self) -> "SuiteCode":
-        return SuiteCode(tuple(file for file in self.files if file.path.endswith(".py")), self.root, self.path_dirs)
+    def folder(self) -> "SuiteFolder":
+        return SuiteFolder(self.files, self.root, self.path_dirs)
 
 
 @dataclass(frozen=True)
-class SuiteCode:
-    """What decides how a suite is collected: its Python files, and where they are looked for."""
+class SuiteFolder:
+    """What all runs of a suite begin with: its files, and where modules are looked for."""
 
     files: tuple[File, ...]
     root: str
@@ -303,7 +303,7 @@ class Session(Protocol):
         """
         ...
 
-    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+    def prepare(self, suites: Sequence[SuiteFolder]) -> None:
         """Have suites compiled that runs will be of, and collected if importing them only defines. Saves only time.
 
         Between batches only.
@@ -321,7 +321,7 @@ class Sandbox(Protocol):
         preload: Sequence[Module] = (),
         deadline_seconds: float = 600.0,
         runtime: str = PLAIN,
-        likely: Sequence[SuiteCode] = (),
+        likely: Sequence[SuiteFolder] = (),
     ) -> AbstractContextManager[Session]:
         """A session in which `preload` (trusted modules, in dependency order) is imported already in every run.
 
@@ -345,7 +345,7 @@ class FakeSandbox:
         preload: Sequence[Module] = (),
         deadline_seconds: float = 600.0,
         runtime: str = PLAIN,
-        likely: Sequence[SuiteCode] = (),
+        likely: Sequence[SuiteFolder] = (),
     ) -> Iterator[Session]:
         yield FakeSession(self)
 
@@ -374,7 +374,7 @@ class FakeSession:
             on_result(results[-1])
         return tuple(results)
 
-    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+    def prepare(self, suites: Sequence[SuiteFolder]) -> None:
         pass
 
     def cancel(self) -> None:

@@ -26,7 +26,7 @@ from sandbox.records import (
     RunResult,
     Stream,
     Suite,
-    SuiteCode,
+    SuiteFolder,
     Usage,
 )
 from sandbox.station import Loss, Lost, Station
@@ -73,7 +73,7 @@ class StationSession:
         self._cancelled = False
         self._seq = count(1)
         self._station: Station | None = None
-        self._suites: tuple[SuiteCode, ...] = ()
+        self._suites: tuple[SuiteFolder, ...] = ()
         self.environment = environment(self._ready_station())
 
     def run(
@@ -83,7 +83,7 @@ class StationSession:
     ) -> tuple[RunResult, ...]:
         return Batch(self, runs, on_result).make()
 
-    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+    def prepare(self, suites: Sequence[SuiteFolder]) -> None:
         self._suites = tuple(suites)
         try:
             self._ready_station().prepare(self._suites)
@@ -106,9 +106,9 @@ class StationSession:
     def hand_over(self, run: Run) -> int:
         """Returns the run's number on the wire."""
         seq, station = next(self._seq), self._ready_station()
-        package = package_of(run, self.environment.python)
         left = max(0.0, self.left_seconds())
         limits, suite = vars(run.limits), number_in(station.suites, run)
+        package = package_of(run, self.environment.python, files_are_there=suite >= 0)
         station.send("run", package, seq=seq, suite=suite, limits=limits, deadline_seconds=left)
         return seq
 
@@ -274,10 +274,10 @@ class Batch:
         self._on_result(result)
 
 
-def number_in(suites: Sequence[SuiteCode], run: Run) -> int:
+def number_in(suites: Sequence[SuiteFolder], run: Run) -> int:
     """Of the prepared suite that a run is of, or -1."""
-    code = run.task.code if isinstance(run.task, Suite) else None
-    return next((number for number, suite in enumerate(suites) if suite == code), -1)
+    folder = run.task.folder if isinstance(run.task, Suite) else None
+    return next((number for number, suite in enumerate(suites) if suite == folder), -1)
 
 
 def evidence_of(header: Header, body: bytes) -> tuple[int, Evidence, tuple[bytes, Stream, Stream]]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from sandbox.errors import EngineFailed
 from sandbox.package import package_of_modules, package_of_suites
-from sandbox.records import Module, SuiteCode
+from sandbox.records import Module, SuiteFolder
 from sandbox.wire import Frames, Header, WireError, encode, expect, source_digest
 
 SOURCES = source_digest(Path(__file__).parent)
@@ -91,7 +91,7 @@ class Station:
             raise WireError("the sandbox was built from other sources than those that use it")
         self.versions = Versions(**header)
         self._modules: tuple[Module, ...] = ()
-        self.suites: tuple[SuiteCode, ...] = ()
+        self.suites: tuple[SuiteFolder, ...] = ()
         """those that were made ready, or are being: runs name them by their place"""
 
     def can_serve(self, modules: Sequence[Module]) -> bool:
@@ -108,7 +108,7 @@ class Station:
         if error := expect(header, error=str)["error"]:
             raise EngineFailed(f"a trusted module cannot be imported in the sandbox: {error}")
 
-    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+    def prepare(self, suites: Sequence[SuiteFolder]) -> None:
         """Have suites made ready that are not yet; runs that are sent meanwhile wait for it."""
         missing = tuple(suite for suite in suites if suite not in self.suites)
         if missing:

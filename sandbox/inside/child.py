@@ -11,7 +11,7 @@ import random
 import resource
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from sandbox.inside.modules import MemoryFinder, Source
 from sandbox.inside.pytest_session import PreparedSession, needs_fresh, run_afresh
 from sandbox.inside.recorder import Place, Recorder, Task
 from sandbox.wire import PREFIX, Header
+
+Files = Mapping[str, bytes | memoryview]
+"""What lies in a run's directory, by path."""
 
 RECORD_FD = 3
 PACKAGE_FD = 4
@@ -46,17 +49,18 @@ class Order:
     stderr_fd: int
 
 
-def run(order: Order, finder: MemoryFinder, prepared: PreparedSession) -> None:
-    """Make the run in this process, which is a fork of its own, and leave it: never returns."""
+def run(order: Order, finder: MemoryFinder, prepared: PreparedSession, files: Files) -> None:
+    """Make the run in this process, which is a fork of its own, and leave it: never returns. `files` are those of its
+    suite that do not come with it."""
     try:
         directory = prepared.directory
         enter(order, directory)
-        header, calls = unpack(read_package(PACKAGE_FD), finder, directory)
+        header, calls, laid = unpack(read_package(PACKAGE_FD), finder, directory, files)
         os.close(PACKAGE_FD)
         if calls is not None:
             status = run_calls(header["drive"], calls, finder, directory)
         else:
-            status = run_suite(header, finder, prepared)
+            status = run_suite(header, finder, prepared, laid)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
@@ -129,26 +133,30 @@ class Calls:
     cases: list[bytes]
 
 
-def unpack(package: bytes, finder: MemoryFinder, directory: str) -> tuple[Header, Calls | None]:
-    """Lay the files and install the modules; returns the header, and the calls of a drive.
+def unpack(
+    package: bytes, finder: MemoryFinder, directory: str, files: Files
+) -> tuple[Header, Calls | None, Collection[str]]:
+    """Lay the files and install the modules; returns the header, the calls of a drive, and the paths of the files.
 
     The package goes with this call: a frame that held it while tests run would show them the source of their variant.
     """
     header, blobs = opened(package)
     made: set[str] = set()
-    for path, size in header.get("files", ()):
-        lay(directory, path, blobs.view(size), made)
+    files = files or {path: blobs.view(size) for path, size in header.get("files", ())}
+    for path, data in files.items():
+        lay(directory, path, data, made)
     finder.install(sources_of(header, blobs))
     if "drive" not in header:
-        return header, None
+        return header, None, tuple(files)
     drive = header["drive"]
-    return header, Calls(blobs.take(drive["driver"]), [blobs.take(size) for size in drive["cases"]])
+    calls = Calls(blobs.take(drive["driver"]), [blobs.take(size) for size in drive["cases"]])
+    return header, calls, ()
 
 
-def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession) -> int:
+def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession, laid: Collection[str]) -> int:
     """Run pytest on what was laid; returns the process's exit code: 0 if the record is whole."""
     directory, suite = prepared.directory, header["suite"]
-    laid_conftests = [f"{directory}/{path}" for path, _ in header["files"] if path.endswith("conftest.py")]
+    laid_conftests = [f"{directory}/{path}" for path in laid if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
     os.makedirs(root, exist_ok=True)
     prepare_process(directory, suite["environment"])

@@ -295,8 +295,9 @@ class Supervisor:
         if len(self._active) > 1:
             for other in self._active.values():
                 other.alone = False
-        order = {"do": "run", "seq": run.seq, "slot": tenant.slot, "uid": tenant.uid, "limits": run.limits}
-        zygote = self._zygotes.get((header["suite"], slot))
+        suite = header["suite"]
+        order = {"do": "run", "seq": run.seq, "suite": suite, "slot": slot, "uid": tenant.uid, "limits": run.limits}
+        zygote = self._zygotes.get((suite, slot))
         to = None if zygote is None else zygote.socket
         self._order(order, package, [write_end for _, write_end in pipes], to)
 

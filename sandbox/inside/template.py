@@ -9,7 +9,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
     preload {} + package                                        preloaded {error}
     prepare {} + package of suites                              compiled {suite, inert}, for each of them
     collect {suite, slot}                                       zygote {suite, slot, pid} + its socket
-    run {seq, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
+    run {seq, suite, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
                                                                 started {seq, pid} before
 
     supervisor -> zygote                                        zygote -> supervisor
@@ -66,13 +66,16 @@ class Forks:
         control: socket.socket,
         finder: MemoryFinder,
         prepared: Mapping[str, PreparedSession],
+        suites: Mapping[int, SuiteSource],
         reserved_bytes: int = 0,
     ) -> None:
-        """`reserved_bytes`: of address space, taken by the runtime's libraries and not by what runs."""
+        """`suites` are those that were made ready, by number. `reserved_bytes`: of address space, which the runtime's
+        libraries take and not what runs."""
         self._control = control
         self._finder = finder
         self._reserved_bytes = reserved_bytes
         self._prepared = prepared
+        self._suites = suites
         self._running: dict[int, int] = {}  # pid -> seq
 
     def serve(self) -> None:
@@ -110,7 +113,9 @@ class Forks:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             limits = with_room(order["limits"], self._reserved_bytes)
-            run(Order(order["uid"], limits, *fds), self._finder, self._prepared[order["slot"]])
+            suite = self._suites.get(order["suite"])
+            files = {} if suite is None else suite.files
+            run(Order(order["uid"], limits, *fds), self._finder, self._prepared[order["slot"]], files)
         self._running[pid] = order["seq"]
         if order["uid"] is None:  # it is told by where it comes from
             self.tell("started", seq=order["seq"], pid=pid)
@@ -132,10 +137,11 @@ class Forks:
 
 class Template(Forks):
     def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
-        super().__init__(control, MemoryFinder(), {})
+        self._sources: dict[int, SuiteSource] = {}
+        super().__init__(control, MemoryFinder(), {}, self._sources)
         self._codes = Codes()
+        self._compiled: dict[int, Compiled] = {}
         self._slots = slots
-        self._suites: list[tuple[SuiteSource, Compiled | None]] = []
         for path in import_paths:
             sys.path.remove(path)  # our own code must not be importable by the name of its folder's neighbours
 
@@ -179,24 +185,24 @@ class Template(Forks):
             for suite in header["suites"]
         ]
         answers = [in_fork(partial(self._compile, suite)) for suite in suites]
-        for suite, answer in zip(suites, answers, strict=True):
-            compiled = None
+        for number, (suite, answer) in enumerate(zip(suites, answers, strict=True), len(self._sources)):
+            self._sources[number] = suite
+            inert = False
             with contextlib.suppress(EOFError, ValueError, TypeError):  # it was cut off by a limit
-                compiled = Compiled.from_bytes(read_all(answer))
+                compiled = self._compiled[number] = Compiled.from_bytes(read_all(answer))
                 self._codes.know(compiled, [prepared.directory for prepared in self._prepared.values()])
+                inert = compiled.early is not None
             os.close(answer)
-            self.tell("compiled", suite=len(self._suites), inert=compiled is not None and compiled.early is not None)
-            self._suites.append((suite, compiled))
+            self.tell("compiled", suite=number, inert=inert)
 
     def _compile(self, suite: SuiteSource) -> bytes:
         config = self._prepared[self._slots[0]].config
-        return compile_ahead(suite.files, suite.path_dirs, config).to_bytes()
+        return compile_ahead(suite.code, suite.path_dirs, config).to_bytes()
 
     def _collect(self, number: int, slot: str) -> None:
         """Fork a process that collects an inert suite in a free slot, says so, and then follows the orders that come to
         its socket."""
-        suite, compiled = self._suites[number]
-        assert compiled is not None
+        suite, compiled = self._sources[number], self._compiled[number]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid:
@@ -211,7 +217,8 @@ class Template(Forks):
             signal.set_wakeup_fd(-1)
             if collect(self._prepared[slot], self._codes, suite, compiled):
                 hugepages.collapse()
-                zygote = Forks(theirs, self._finder, {slot: self._prepared[slot]}, self._reserved_bytes)
+                prepared, suites = {slot: self._prepared[slot]}, {number: suite}
+                zygote = Forks(theirs, self._finder, prepared, suites, self._reserved_bytes)
                 zygote.tell("collected")
                 zygote.serve()
         except BaseException:

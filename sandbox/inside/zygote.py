@@ -21,10 +21,15 @@ COLLECT_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class SuiteSource:
-    """A suite's Python files, by path, and the folders that imports are looked up in."""
+    """A suite's files, by path, and the folders that imports are looked up in."""
 
     files: Mapping[str, bytes]
     path_dirs: Sequence[str]
+
+    @property
+    def code(self) -> dict[str, bytes]:
+        """Its Python files."""
+        return {path: data for path, data in self.files.items() if path.endswith(".py")}
 
 
 def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled: Compiled) -> bool:
@@ -32,7 +37,7 @@ def collect(session: PreparedSession, codes: Codes, suite: SuiteSource, compiled
     directory = session.directory
     late = {place: code for (place, _), code in placed(compiled.late or {}, compiled.digests, directory).items()}
     made: set[str] = set()
-    for path, data in suite.files.items():
+    for path, data in suite.code.items():
         lay(directory, path, data, made)
     os.chdir(directory)
     limits = resource.getrlimit(resource.RLIMIT_AS)

@@ -119,7 +119,7 @@ def test_runs_find_what_was_compiled_ahead_and_end_as_they_would(sandbox: Sandbo
     run = run_of(LOOKS, files={"helper.py": HELPER.decode()})
     with sandbox.session() as session:
         [before] = session.run([run])
-        session.prepare([run.suite.code])
+        session.prepare([run.suite.folder])
         [after] = session.run([run])
     assert failed(before) == ["test_was_compiled_ahead", "test_fails"]
     assert failed(after) == ["test_fails"]
@@ -133,13 +133,13 @@ def failed(result: RunResult) -> list[str]:
 
 def test_a_file_that_changed_since_is_compiled_anew(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     with sandbox.session() as session:
-        session.prepare([run_of(TEST.decode(), files={"helper.py": HELPER.decode()}).suite.code])
+        session.prepare([run_of(TEST.decode(), files={"helper.py": HELPER.decode()}).suite.folder])
         results = session.run([run_of(TEST.decode(), files={"helper.py": f"VALUE = {n}\n"}) for n in (3, 4, 3)])
     assert [failed(result) for result in results] == [[], ["test_it"], []]
 
 
 def test_what_exhausts_the_compiler_costs_the_session_nothing(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
     with sandbox.session() as session:
-        session.prepare([run_of("x = " + "-" * 100_000 + "1\n").suite.code])
+        session.prepare([run_of("x = " + "-" * 100_000 + "1\n").suite.folder])
         [result] = session.run([run_of("def test_it(): pass\n")])
     assert result.complete

@@ -270,9 +270,9 @@ def test_sessions_that_begin_alike_find_their_stock_and_others_do_not(
         until = time.monotonic() + 60
         while not sandbox.ready and time.monotonic() < until:
             time.sleep(0.05)
-        with sandbox.session([preload], likely=[run.suite.code]) as session:
+        with sandbox.session([preload], likely=[run.suite.folder]) as session:
             stocked.append(bool(session._station.suites))  # type: ignore[attr-defined]
-            session.prepare([run.suite.code])
+            session.prepare([run.suite.folder])
             [result] = session.run([run])
         return result.record.items[0].message.split()[1]
 

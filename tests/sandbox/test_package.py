@@ -5,7 +5,7 @@ import platform
 
 import pytest
 
-from sandbox.package import code_of, package_of, reads_our_code
+from sandbox.package import code_of, package_of, package_of_suites, reads_our_code
 from sandbox.records import File, Module, Run, Suite
 from sandbox.wire import decode
 
@@ -25,6 +25,23 @@ def test_a_module_that_may_not_be_seen_goes_as_code_on_one_line() -> None:
     assert {line for *_, line in code.co_lines()} <= {0, 1} and code.co_filename == "unit.py"
     [[name, filename, visible, is_code, size]] = header["modules"]
     assert (name, filename, visible, is_code, size) == ("unit", "unit.py", False, True, len(body))
+
+
+def test_the_files_of_a_suite_that_is_ready_do_not_go_with_its_runs() -> None:
+    run = Run("run", Suite((File("suite/test_it.py", b"pass"), File("data.bin", b"data"))), (Module("m", b"", "m.py"),))
+    header, body = decode(package_of(run, files_are_there=False))
+    assert header["files"] == [["suite/test_it.py", 4], ["data.bin", 4]] and body == b"passdata"
+    header, body = decode(package_of(run, files_are_there=True))
+    assert header["files"] == [] and body == b"" and header["suite"]["root"] == "suite"
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "suite/test_it.py"])
+def test_a_suite_s_files_stay_in_its_directory_and_are_told_apart(path: str) -> None:
+    suite = Suite((File("suite/test_it.py", b""), File(path, b"")))
+    with pytest.raises(ValueError):
+        package_of(Run("run", suite, ()))
+    with pytest.raises(ValueError):
+        package_of_suites([suite.folder])
 
 
 @pytest.mark.parametrize("python", ["", "2.7.18", "3.99.0"])

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox import docker_engine
 from sandbox.docker_engine import ALIKE, Crowd, Pool, Stock
-from sandbox.records import File, Module, SuiteCode
+from sandbox.records import File, Module, SuiteFolder
 from sandbox.station import Lost
 
 LONG = 60.0
@@ -22,7 +22,7 @@ class Warm:
         self.quiet = quiet
         self.hastened = self.closed = False
         self.modules: Sequence[Module] = ()
-        self.suites: Sequence[SuiteCode] = ()
+        self.suites: Sequence[SuiteFolder] = ()
         self.breaks = False
 
     def is_quiet(self) -> bool:
@@ -42,7 +42,7 @@ class Warm:
             raise Lost("gone")
         self.modules = modules
 
-    def prepare(self, suites: Sequence[SuiteCode]) -> None:
+    def prepare(self, suites: Sequence[SuiteFolder]) -> None:
         self.suites = suites
 
 
@@ -149,7 +149,7 @@ def test_one_that_has_gone_is_closed_and_the_next_is_taken(ahead: Opening, pools
 
 
 ONE, OTHER = (
-    Stock((Module(name, b"", name),), (SuiteCode((File(f"suite/{name}.py", b""),), "suite", ()),)) for name in "ab"
+    Stock((Module(name, b"", name),), (SuiteFolder((File(f"suite/{name}.py", b""),), "suite", ()),)) for name in "ab"
 )
 
 

@@ -133,7 +133,7 @@ def test_runs_say_what_they_would_without_it(
     made = runs(run_of, **options)
     with sandbox.session() as session:
         before = session.run(made)
-        session.prepare([made[0].suite.code])
+        session.prepare([made[0].suite.folder])
         after = session.run(made)
     assert [seen(result) for result in after] == [seen(result) for result in before]
     assert {item.outcome for item in after[0].record.items} >= {"failed", "passed"}
@@ -159,7 +159,7 @@ def test_a_slot_s_runs_of_an_inert_suite_have_one_parent_and_others_another(run_
     active = run_of("print()\n" + LOOKS, modules=GOOD)
     with ProcessSandbox(jobs=1).session() as session:
         before = parents(session.run([inert, active]))
-        session.prepare([inert.suite.code, active.suite.code])
+        session.prepare([inert.suite.folder, active.suite.folder])
         one, other = parents(session.run([inert, inert])), parents(session.run([active, active]))
     assert before == other and len(other) == 1
     assert len(one) == 1 and not one & other
@@ -168,8 +168,8 @@ def test_a_slot_s_runs_of_an_inert_suite_have_one_parent_and_others_another(run_
 def test_suites_may_be_made_ready_one_after_the_other(run_of: Callable[..., Run]) -> None:
     one, other = (run_of(f"{LOOKS}\nNAME = '{name}'\n", modules=GOOD) for name in ("one", "other"))
     with ProcessSandbox(jobs=1).session() as session:
-        session.prepare([one.suite.code])
-        session.prepare([other.suite.code, one.suite.code])  # runs of neither wait for the first alone
+        session.prepare([one.suite.folder])
+        session.prepare([other.suite.folder, one.suite.folder])  # runs of neither wait for the first alone
         of_one, of_other = parents(session.run([one, one])), parents(session.run([other, other]))
         session.lose_station()
         again = parents(session.run([one, one])), parents(session.run([other, other]))
@@ -181,15 +181,39 @@ def test_runs_of_a_suite_that_is_ready_go_on_while_another_is_made_ready(run_of:
     one, other = (run_of(f"{LOOKS}\nNAME = '{name}'\n", modules=GOOD) for name in ("one", "other"))
     active = run_of("print()\n" + LOOKS, modules=GOOD)
     with ProcessSandbox(jobs=2).session() as session:
-        session.prepare([one.suite.code])
+        session.prepare([one.suite.folder])
         before = parents(session.run([one] * 4))
-        session.prepare([other.suite.code])
+        session.prepare([other.suite.folder])
         mixed = session.run([one, one, other, active, other, one])
         after = parents(session.run([one] * 4)), parents(session.run([other] * 4)), parents(session.run([active]))
     assert all(result.complete for result in mixed)
     of_one, of_other = parents(mixed[:2]) | parents(mixed[5:]), parents((mixed[2], mixed[4]))
     assert of_one | after[0] == before and of_other <= after[1] and parents(mixed[3:4]) == after[2]
     assert not before & after[1]
+
+
+WRITES = """
+from pathlib import Path
+import unit
+
+def test_it():
+    data = Path(__file__).parent / "data.txt"
+    assert data.read_text() == "data"
+    data.write_text("other")
+    Path(__file__).write_text("")
+"""
+
+
+@pytest.mark.parametrize("beginning", ["", "print()\n"], ids=["inert", "active"])
+def test_each_run_of_a_suite_that_is_ready_has_its_files_as_they_were_sent(
+    sandbox: Sandbox, run_of: Callable[..., Run], beginning: str
+) -> None:
+    run = run_of(beginning + WRITES, files={"data.txt": "data"}, modules=GOOD)
+    other = run_of(beginning + WRITES, files={"data.txt": "else"}, modules=GOOD)
+    with sandbox.session() as session:
+        session.prepare([run.suite.folder])
+        results = session.run([run, run, other, run])
+    assert [result.record.items[0].outcome for result in results] == ["passed", "passed", "failed", "passed"]
 
 
 def test_suites_that_share_names_do_not_meet(sandbox: Sandbox, run_of: Callable[..., Run]) -> None:
@@ -206,7 +230,7 @@ def test_suites_that_share_names_do_not_meet(sandbox: Sandbox, run_of: Callable[
         path_dirs=("suite",),
     )
     with sandbox.session() as session:
-        session.prepare([first.suite.code, second.suite.code])
+        session.prepare([first.suite.folder, second.suite.folder])
         results = session.run([first, second, first, second])
     assert [item.outcome for result in results for item in result.record.items] == ["passed"] * 4
 
@@ -217,7 +241,7 @@ def test_a_suite_that_cannot_be_collected_says_so_in_its_runs(sandbox: Sandbox, 
     )
     with sandbox.session() as session:
         [before] = session.run([run])
-        session.prepare([run.suite.code])
+        session.prepare([run.suite.folder])
         [after] = session.run([run])
     assert seen(before) == seen(after) and "missing" in after.record.errors[0].message
 
@@ -225,7 +249,7 @@ def test_a_suite_that_cannot_be_collected_says_so_in_its_runs(sandbox: Sandbox, 
 def test_a_session_whose_sandbox_was_lost_prepares_the_next(run_of: Callable[..., Run]) -> None:
     run = run_of(LOOKS, modules=GOOD)
     with ProcessSandbox(jobs=1).session() as session:
-        session.prepare([run.suite.code])
+        session.prepare([run.suite.folder])
         first = parents(session.run([run]))
         session.lose_station()
         second = parents(session.run([run, run]))
@@ -247,6 +271,6 @@ def test_an_example_is_made_small_where_its_message_is_read(run_of: Callable[...
     run = run_of(PROPERTY)
     with ProcessSandbox(jobs=1).session() as session:
         if prepared:
-            session.prepare([run.suite.code])
+            session.prepare([run.suite.folder])
         [result] = session.run([run])
     assert "numbers=[500]" in result.record.items[0].message
