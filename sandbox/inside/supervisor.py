@@ -328,7 +328,8 @@ class Supervisor:
             self._watch_run(run, snapshot, kills)
         for zygote in tuple(self._collecting.values()):
             if zygote is not None and time.monotonic() > zygote.until:
-                os.kill(zygote.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(zygote.pid, signal.SIGKILL)
 
     def _look_into(self, run: Active, capture: Capture) -> None:
         """Take in what a stream holds. Not as it comes, unless it is much: a run says what it does line by line, and
