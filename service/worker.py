@@ -326,14 +326,20 @@ class GradingWorker:
         return taken
 
     def _heed_reload(self) -> None:
-        """End if somebody has had the course's files read again: this process holds the ones before."""
         with reading(self._database) as connection:
-            last, _ = loads.chosen(connection)
+            self._has_to_reload(connection)
+
+    def _has_to_reload(self, connection: sa.Connection) -> bool:
+        """Whether somebody has had the course's files read again: this process holds the ones before, and ends."""
+        last, _ = loads.chosen(connection)
         if self._course_load is None:
             self._course_load = last
-        elif last != self._course_load:
+        if last == self._course_load:
+            return False
+        if not self._stop.is_set():
             log.info("the course's files are to be read again: this worker ends, to start anew")
-            self._stop.set()
+        self._stop.set()
+        return True
 
     def _feed_trials(self, engine: Engine) -> None:
         """Enqueue the next of what waits in batches of regrades; nothing is written while nothing waits."""
@@ -433,6 +439,9 @@ class GradingWorker:
             pause = min(2 * pause, LAST_PAUSE_SECONDS)
 
     def _claim(self, run_id: str, connection: sa.Connection) -> RunState | None:
+        """Raises Stopping if the run may have come after other files were chosen: then it is graded by these."""
+        if self._has_to_reload(connection):
+            raise Stopping
         run = runs.claim(connection, run_id, self._name, self._clock())
         self._grading.expect(runs.any_waits(connection))
         return run

@@ -234,9 +234,16 @@ class Stage:
         that starts anew."""
         while not self._over.is_set():
             stop = self._stop = threading.Event()
-            course = self.app.state.service.course
+            service = self.app.state.service
             GradingWorker(
-                self.settings, self.engine, course, self._grading, name="worker-1", stop=stop, clock=self.clock
+                self.settings,
+                self.engine,
+                service.course,
+                self._grading,
+                name="worker-1",
+                stop=stop,
+                clock=self.clock,
+                course_load=service.course_load,
             ).run(self.queue)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from service import database, tables
+from service.queue import Stopping
 from service.worker import FakeGrading
 from tests.grader import small_course
 from tests.service import samples
@@ -95,6 +96,19 @@ def test_a_worker_ends_when_files_were_read_again_after_its_start(quick, start):
         connection.execute(tables.course_loads.insert().values(at=2.0, token="t", digest="1"))
     running.until(lambda: not running.thread.is_alive())
     assert running.failure is None and quick.rows(tables.workers) == []
+
+
+def test_what_is_sent_after_files_were_chosen_is_not_graded_by_those_before(bench):
+    worker = bench.worker()
+    first = bench.submitted("ada")
+    bench.graded(worker)
+    with database.writing(bench.engine) as connection:
+        connection.execute(tables.course_loads.insert().values(at=1.0, token="t", digest="1"))
+    second = bench.submitted("bob")
+    with pytest.raises(Stopping):
+        bench.graded(worker)
+    assert bench.stop.is_set()
+    assert [bench.get(f"/v1/submissions/{each}").json()["status"] for each in (first, second)] == ["done", "queued"]
 
 
 # A fault that shows for large numbers only, which the tests of the submission do not try.
