@@ -304,8 +304,8 @@ def run_by_themselves(
 
     if all(result.complete for result in together):
         in_doubt = [test for test in tests if not verdicts.passes_in_all(test, together)]
-        said = dict(zip(in_doubt, alone(in_doubt), strict=True))
-        return {test.name: (*([said[test]] if test in said else []), *together) for test in tests}
+        said = {test.name: (result,) for test, result in zip(in_doubt, alone(in_doubt), strict=True)}
+        return {test.name: (*said.get(test.name, ()), *together) for test in tests}
     first = alone(tests)
     course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
