@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 
 from sandbox.answers import decode_answers
-from sandbox.decode import decode_record
-from sandbox.ending import Evidence, ending_of
+from sandbox.decode import decode_record, parts_of
+from sandbox.ending import Evidence, ending_of, whole_record
 from sandbox.errors import EngineFailed, SandboxError
-from sandbox.package import package_of
+from sandbox.package import package_of, package_of_modules
 from sandbox.records import (
     Drive,
     Ending,
@@ -109,7 +109,9 @@ class StationSession:
         left = max(0.0, self.left_seconds())
         limits, suite = vars(run.limits), number_in(station.suites, run)
         package = package_of(run, self.environment.python, files_are_there=suite >= 0)
-        station.send("run", package, seq=seq, suite=suite, limits=limits, deadline_seconds=left)
+        again = package_of_modules(run.again, self.environment.python) if run.again else b""
+        fields = {"seq": seq, "suite": suite, "limits": limits, "deadline_seconds": left, "again": len(again)}
+        station.send("run", package + again, **fields)
         return seq
 
     def begins(self, flight: Flight, run: Run) -> None:
@@ -333,6 +335,10 @@ def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stder
             raise EngineFailed(f"a driver cannot be loaded in the sandbox: {answered.broken}")
         ending = ending_of(evidence, answered, run.limits)
         return RunResult(run.id, ending, stdout=stdout, stderr=stderr, usage=usage, answers=answered.answers)
-    decoded = decode_record(record)
-    ending = ending_of(evidence, decoded, run.limits, run.task.stop_at_first_failure)
-    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage)
+    stops = run.task.stop_at_first_failure
+    first, rest = parts_of(record) if run.again else (record, b"")
+    decoded = decode_record(first)
+    again = decode_record(rest) if rest and whole_record(decoded, stops) else None
+    ending = ending_of(evidence, again or decoded, run.limits, stops or again is not None)
+    on_again = None if again is None else RunResult(run.id, ending, again.record)
+    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage, again=on_again)

@@ -9,10 +9,11 @@ import json
 import os
 import random
 import resource
+import socket
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
@@ -29,6 +30,7 @@ Files = Mapping[str, bytes | memoryview]
 
 RECORD_FD = 3
 PACKAGE_FD = 4
+AGAIN_FD = 5
 PIPE_BYTES = 1 << 16  # what a pipe holds
 HANDLERS = (
     (_signal.SIGCHLD, _signal.SIG_DFL),
@@ -47,6 +49,8 @@ class Order:
     record_fd: int
     stdout_fd: int
     stderr_fd: int
+    again_fd: int | None = None
+    """a socket by which another version of the modules can be asked for"""
 
 
 def run(order: Order, finder: MemoryFinder, prepared: PreparedSession, files: Files) -> None:
@@ -85,16 +89,17 @@ def enter(order: Order, directory: str) -> None:
 
 
 def arrange_descriptors(order: Order) -> None:
-    """Leave open: 0 the null device, 1 and 2 the run's streams, 3 its record, 4 its package."""
-    wanted = (order.stdout_fd, order.stderr_fd, order.record_fd, order.package_fd)
+    """Leave open: 0 the null device, 1 and 2 the run's streams, 3 its record, 4 its package, 5 the socket by which it
+    may ask for another version, if there is one."""
+    wanted = [order.stdout_fd, order.stderr_fd, order.record_fd, order.package_fd]
+    if order.again_fd is not None:
+        wanted.append(order.again_fd)
     high = [os.dup2(fd, 64 + index) for index, fd in enumerate(wanted)]  # out of each other's way
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    for fd, target in zip(high, (1, 2, RECORD_FD, PACKAGE_FD), strict=True):
-        os.dup2(fd, target)
-    os.set_inheritable(RECORD_FD, False)
-    os.set_inheritable(PACKAGE_FD, False)
-    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+    for target, fd in enumerate(high, 1):
+        os.dup2(fd, target, inheritable=target < RECORD_FD)
+    os.closerange(1 + len(wanted), os.sysconf("SC_OPEN_MAX"))
 
 
 def raise_oom_score() -> None:
@@ -185,7 +190,37 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession, l
         status = run_afresh(directory, root, recorder)
     flush_streams()
     recorder.end(status)
+    if suite["asks_again"] and collected and recorder.failed:
+        run_again(task, finder, prepared, suite["environment"])
     return 0
+
+
+def run_again(
+    task: Task, finder: MemoryFinder, prepared: PreparedSession, variables: Sequence[tuple[str, str]]
+) -> None:
+    """Run what failed on another version of the modules, as a new process would, until something fails again; not if
+    that would differ."""
+    install_other_version(finder)
+    os.chdir(prepared.directory)
+    prepare_process(prepared.directory, variables)
+    recorder = prepared.recorder
+    failed = recorder.failed
+    if prepared.begin_again():
+        quickest_first = tuple(sorted(failed, key=failed.__getitem__))
+        recorder.begin(replace(task, only=frozenset(failed), first=quickest_first, stop_at_first_failure=True))
+        status = prepared.run()
+        flush_streams()
+        recorder.end(status)
+
+
+def install_other_version(finder: MemoryFinder) -> None:
+    """Ask for it, and have it imported from now on. As with `unpack`, the package goes with this call."""
+    with socket.socket(fileno=AGAIN_FD) as line:
+        line.send(b"?")
+        _, [fd], _, _ = socket.recv_fds(line, 1, 1)
+    header, blobs = opened(read_package(fd))
+    os.close(fd)
+    finder.install(sources_of(header, blobs))
 
 
 def run_calls(drive: Header, calls: Calls, finder: MemoryFinder, directory: str) -> int:

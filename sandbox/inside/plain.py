@@ -80,6 +80,8 @@ class PlainTests:
 
     def _run(self, item: pytest.Function, nextitem: pytest.Item | None) -> list[CallInfo[object]]:
         """Run it as pytest's `runtestprotocol` does; returns the steps it came to."""
+        if not item._request:
+            item._initrequest()
         with with_warnings(item), with_explanations(item):
             try:
                 steps = [self._step(item, "setup", partial(runner.pytest_runtest_setup, item))]

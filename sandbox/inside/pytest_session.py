@@ -54,6 +54,7 @@ class PreparedSession:
         self.recorder = Recorder()
         self._plain_tests = PlainTests(self.recorder)
         self._collected: Collected | None = None
+        self._is_over = False
         hooks = set(map(id, sys.meta_path))
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
@@ -138,7 +139,8 @@ class PreparedSession:
         session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
-            if not self._plain_tests.nothing_is_left(session):
+            self._is_over = not self._plain_tests.nothing_is_left(session)
+            if self._is_over:
                 hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
         except (KeyboardInterrupt, pytest.exit.Exception):
             self.recorder.pytest_keyboard_interrupt()
@@ -147,6 +149,19 @@ class PreparedSession:
             traceback.print_exc()
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         return int(session.exitstatus)
+
+    def begin_again(self) -> bool:
+        """After `run`, and with another version of the modules there: be as after `complete`. False if that cannot be,
+        because something of the suite was left and its session is over."""
+        if self._is_over:
+            return False
+        session = self._session
+        session._shouldfail, session.testsfailed = False, 0
+        for item in session.items:
+            if isinstance(item, pytest.Function) and item.cls is not None:
+                item._instance = item._getinstance()  # type: ignore[no-untyped-call]
+                item.obj = getattr(item._instance, item.originalname)
+        return self.complete()
 
     def _find_imports(self) -> None:
         sys.meta_path[:0] = [hook for hook in self._import_hooks if hook not in sys.meta_path]

@@ -6,6 +6,8 @@
     {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}    and "marked", if it is asked for
     {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a run that was not cut short
 
+A process that runs a test again, on another version, writes a second record behind the first.
+
 Reports are built here, not by pytest, because its tracebacks cost more than most tests.
 """
 
@@ -15,6 +17,7 @@ import json
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -80,14 +83,15 @@ class Recorder:
         self._ids: dict[str, str] = {}
         self._looked_at: tuple[tuple[pytest.Item, str, str], ...] = ()
         self._collected_lines = b""
-        self._reports: list[TestReport] = []
-        self._selected = 0
-        self._ran = 0
-        self._failed = False
-        self._interrupted = False
         self._marked_before: int | None = None
 
     def begin(self, task: Task) -> None:
+        self._reports: list[TestReport] = []
+        self._selected = 0
+        self._ran = 0
+        self._interrupted = False
+        self.failed: dict[str, float] = defaultdict(float)
+        """the functions of tests that failed, and the seconds that these took"""
         self._task = task
         self._place = task.place
         self._messages = task.messages
@@ -262,7 +266,8 @@ class Recorder:
             resource=resource_met,
             **marked,
         )
-        self._failed = outcome in ("failed", "error")
+        if outcome in ("failed", "error"):
+            self.failed[function_of(self._id(nodeid))] += seconds
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
@@ -273,7 +278,7 @@ class Recorder:
         return done
 
     def _stop_after_failure(self, session: pytest.Session) -> None:
-        if self._task.stop_at_first_failure and self._failed:
+        if self._task.stop_at_first_failure and self.failed:
             session.shouldfail = "first failure"
 
     def pytest_keyboard_interrupt(self) -> None:

@@ -18,6 +18,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,13 +193,8 @@ class Supervisor:
         fds: Sequence[int] = (),
         to: socket.socket | None = None,
     ) -> None:
-        """Send an order with a file in memory that holds its package, and give away `fds` with it."""
-        package_fd = os.memfd_create("package")
-        if os.write(package_fd, package) != len(package):
-            raise RuntimeError("a package that memory has no room for")
-        socket.send_fds(to or self._control, [marshal.dumps(order)], [package_fd, *fds])
-        for fd in (package_fd, *fds):
-            os.close(fd)
+        """Send an order with its package, and give away `fds` with it."""
+        give(to or self._control, marshal.dumps(order), file_in_memory(package), *fds)
 
     def _hear(self) -> None:
         data, fds, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 1)
@@ -276,10 +272,12 @@ class Supervisor:
                 self._free.remove(slot)
                 self._start(slot, *self._waiting.popleft())
 
-    def _start(self, slot: str, deadline: float, header: Header, package: bytes) -> None:
+    def _start(self, slot: str, deadline: float, header: Header, body: bytes) -> None:
         tenant = self._confinement.admit(slot)
         pipes = [os.pipe() for _ in range(3)]
         record, stdout, stderr = (read_end for read_end, _ in pipes)
+        fds = [write_end for _, write_end in pipes]
+        package, again = body[: len(body) - header["again"]], body[len(body) - header["again"] :]
         run = Active(
             seq=header["seq"],
             tenant=tenant,
@@ -299,7 +297,19 @@ class Supervisor:
         order = {"do": "run", "seq": run.seq, "suite": suite, "slot": slot, "uid": tenant.uid, "limits": run.limits}
         zygote = self._zygotes.get((suite, slot))
         to = None if zygote is None else zygote.socket
-        self._order(order, package, [write_end for _, write_end in pipes], to)
+        if again:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._selector.register(ours, selectors.EVENT_READ, partial(self._hear_run, ours, again))
+            fds.append(theirs.detach())
+        self._order(order, package, fds, to)
+
+    def _hear_run(self, run: socket.socket, other_version: bytes) -> None:
+        """It asks for the other version of the modules, which it gets once, or all of it has left."""
+        with contextlib.suppress(OSError):  # it need not take what it has asked for
+            if run.recv(1):
+                give(run, b"+", file_in_memory(other_version))
+        self._selector.unregister(run)
+        run.close()
 
     def _read(self, run: Active, capture: Capture) -> bool:
         """Take in one chunk of a stream; False at its end, or when it has nothing now."""
@@ -413,6 +423,23 @@ class Supervisor:
             self._selector.unregister(capture.fd)
         os.close(capture.fd)
         capture.fd = -1
+
+
+def file_in_memory(package: bytes) -> int:
+    """A descriptor of it."""
+    fd = os.memfd_create("package")
+    if os.write(fd, package) != len(package):
+        raise RuntimeError("a package that memory has no room for")
+    return fd
+
+
+def give(to: socket.socket, message: bytes, *fds: int) -> None:
+    """Send a message with descriptors, which then are no longer ours."""
+    try:
+        socket.send_fds(to, [message], fds)
+    finally:
+        for fd in fds:
+            os.close(fd)
 
 
 def main(arguments: Sequence[str], root: str) -> None:

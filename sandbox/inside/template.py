@@ -10,7 +10,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
     prepare {} + package of suites                              compiled {suite, inert}, for each of them
     collect {suite, slot}                                       zygote {suite, slot, pid} + its socket
     run {seq, suite, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
-                                                                started {seq, pid} before
+      (+ a socket by which it may ask for another version)      started {seq, pid} before
 
     supervisor -> zygote                                        zygote -> supervisor
                                                                 collected {}; or it ends
@@ -49,7 +49,7 @@ from sandbox.inside.recorder import Place, Task
 from sandbox.inside.zygote import SuiteSource, address_space_bytes, collect
 
 MESSAGE_BYTES = 1 << 16
-FDS_PER_MESSAGE = 4
+FDS_PER_MESSAGE = 5
 EXITED = b'{"what": "exited", "seq": %d, "status": %d, "cpu_seconds": %.6f, "peak_memory_bytes": %d}'
 WARMUPS = Path(__file__).parent / "warmup"
 

@@ -1,0 +1,252 @@
+"""Where a test fails, its process may run it on another version too: as a process of its own would."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sandbox.decode import parts_of
+from sandbox.ending import Evidence
+from sandbox.records import EndingKind, Module, Run, RunResult, Session, Stream
+from sandbox.session import result_of
+
+MakeRun = Callable[..., Run]
+SUITE = """
+import os
+import random
+import numpy as np
+import pytest
+from unit import VALUE, double
+
+@pytest.fixture
+def three():
+    os.environ["LEFT"] = "behind"
+    yield 3
+    del os.environ["LEFT"]
+
+def test_passes(): pass
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_doubles(n, three):
+    assert three == 3 and double(n) == 2 * n
+
+def test_draws():
+    drawn = (random.random(), np.random.rand())
+    print(drawn)
+    assert VALUE == 1, drawn
+
+def test_moves():
+    before = os.getcwd()
+    os.chdir("/")
+    assert VALUE == 1, before
+
+class TestClass:
+    def setup_method(self):
+        self.seen = getattr(self, "seen", 0) + 1
+    def test_member(self):
+        assert VALUE != 5, self.seen
+        assert self.seen == 1
+
+def test_later(): pass
+"""
+
+
+def unit(value: int, double: str = "2 * x") -> tuple[Module, ...]:
+    return (Module("unit", f"VALUE = {value}\ndef double(x):\n    return {double}\n".encode(), "unit.py"),)
+
+
+@pytest.fixture
+def made(session: Session, run_of: MakeRun) -> Callable[..., RunResult]:
+    def make(first: tuple[Module, ...], other: tuple[Module, ...], source: str = SUITE, **options: Any) -> RunResult:
+        run = replace(run_of(source, modules=first, **({"stop_at_first_failure": True} | options)), again=other)
+        session.prepare([run.suite.folder])
+        (result,) = session.run([run])
+        return result
+
+    return make
+
+
+def outcomes(result: RunResult | None) -> dict[str, str] | None:
+    return None if result is None else {item.id.partition("::")[2]: item.outcome.value for item in result.record.items}
+
+
+def test_the_test_that_fails_is_run_on_the_other_version(made: Callable[..., RunResult]) -> None:
+    result = made(unit(1, "3 * x"), unit(1, "x + x if x < 2 else 0"), only=("test_it.py::test_doubles",))
+    assert result.complete and outcomes(result) == {"test_doubles[1]": "failed"}
+    assert result.again is not None and result.again.complete
+    assert outcomes(result.again) == {"test_doubles[1]": "passed", "test_doubles[2]": "failed"}
+    assert result.again.record.collected == result.record.collected
+
+
+def test_a_run_without_failure_has_no_other(made: Callable[..., RunResult]) -> None:
+    result = made(unit(1), unit(5))
+    assert result.complete and len(result.record.items) == 8 and result.again is None
+
+
+def test_of_several_the_quickest_is_run_first_and_one_failure_is_enough(made: Callable[..., RunResult]) -> None:
+    source = """
+import time
+import unit
+def test_slow():
+    time.sleep(0.05)
+    assert unit.VALUE == 2
+def test_passes(): pass
+def test_passes_again(): assert unit.VALUE == 5
+def test_quick():
+    time.sleep(0.01)
+    assert unit.VALUE == 2
+"""
+    result = made(unit(1), unit(5), source, stop_at_first_failure=False)
+    failed = {"test_slow": "failed", "test_passes_again": "failed", "test_quick": "failed"}
+    assert result.complete and outcomes(result) == failed | {"test_passes": "passed"}
+    assert outcomes(result.again) == {"test_passes_again": "passed", "test_quick": "failed"}
+
+
+def test_nothing_but_the_version_differs_from_a_process_of_its_own(made: Callable[..., RunResult]) -> None:
+    """What it draws, where it is, the instance it is a method of."""
+    for only in ("test_it.py::test_draws", "test_it.py::test_moves", "test_it.py::TestClass::test_member"):
+        result = made(unit(5), unit(5), only=(only,), messages=True)
+        alone = made(unit(5), (), only=(only,), messages=True)
+        assert result.again is not None and [i.outcome.value for i in alone.record.items] == ["failed"]
+        assert [i.message for i in result.again.record.items] == [i.message for i in alone.record.items]
+
+
+def test_modules_that_hold_the_unit_hold_the_other_version(made: Callable[..., RunResult]) -> None:
+    holder = Module("holder", b"from unit import VALUE\nHELD = VALUE + 1\n", "holder.py")
+    source = "from holder import HELD\nimport unit\ndef test_it(): assert HELD == 0, HELD\n"
+    result = made((*unit(1), holder), (*unit(5), holder), source, messages=True)
+    assert result.again is not None
+    assert [item.message.splitlines()[0] for item in result.again.record.items] == ["AssertionError: 6"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import unit\nprint('not inert')\ndef test_it(): assert unit.VALUE == 2\n",
+        "import pytest\nimport unit\n@pytest.fixture(scope='module')\ndef wide():\n    yield 1\n"
+        "def test_it(wide): assert unit.VALUE == 2\ndef test_later(wide): pass\n",
+    ],
+    ids=["collected in the run", "something is left"],
+)
+def test_where_the_process_is_not_as_a_new_one_it_leaves(made: Callable[..., RunResult], source: str) -> None:
+    result = made(unit(1), unit(5), source)
+    assert result.complete and outcomes(result) == {"test_it": "failed"} and result.again is None
+
+
+def test_an_other_version_that_cannot_be_imported_is_not_run(made: Callable[..., RunResult]) -> None:
+    result = made(unit(5), (Module("unit", b"1 / 0\n", "unit.py"),), only=("test_it.py::test_draws",))
+    assert result.complete and outcomes(result) == {"test_draws": "failed"} and result.again is None
+
+
+def test_who_leaves_during_the_second_run_has_not_come_to_its_end(made: Callable[..., RunResult]) -> None:
+    source = "import os\nimport unit\ndef test_it():\n    if unit.VALUE == 5: os._exit(0)\n    assert False\n"
+    result = made(unit(1), unit(5), source)
+    assert (result.ending.kind, result.ending.item) == (EndingKind.EARLY_EXIT, "test_it.py::test_it")
+    assert outcomes(result) == {"test_it": "failed"}
+
+
+def test_the_first_version_s_limits_hold_for_both(made: Callable[..., RunResult]) -> None:
+    source = "import unit\ndef test_it():\n    while unit.VALUE == 5: pass\n    assert False\n"
+    result = made(unit(1), unit(5), source, cpu_seconds=1.0)
+    assert (result.ending.kind, result.ending.item) == (EndingKind.CPU_TIME, "test_it.py::test_it")
+
+
+ASKS_ITSELF = """
+import socket
+import pytest
+import unit
+
+def test_it():
+    line = socket.socket(fileno=5)
+    line.send(b"?")
+    _, fds, _, _ = socket.recv_fds(line, 1, 1)
+    try:
+        line.send(b"?")
+    except OSError:
+        pass
+    assert not fds
+"""
+
+
+def test_who_asks_too_early_gets_nothing_more_and_harms_itself(made: Callable[..., RunResult]) -> None:
+    """The next run in the same place is made as if nothing had been."""
+    result = made(unit(1), unit(5), ASKS_ITSELF)
+    assert outcomes(result) == {"test_it": "failed"} and not result.complete and result.again is None
+    assert outcomes(made(unit(1), unit(1), only=("test_it.py::test_passes",))) == {"test_passes": "passed"}
+
+
+def test_what_the_other_version_came_in_is_in_no_object_of_the_run(made: Callable[..., RunResult]) -> None:
+    looks = """
+import gc, sys
+def test_it():
+    import unit
+    needle = bytes(reversed(b"noisrev rehto eht fo sdrow"))
+    frame, values = sys._getframe(), []
+    while frame:
+        values += frame.f_locals.values()
+        frame = frame.f_back
+    for thing in gc.get_objects(): values += gc.get_referents(thing)
+    for value in values:
+        if isinstance(value, memoryview): value = value.tobytes()
+        assert value == needle or not isinstance(value, bytes) or needle not in value, "it is there"
+    assert unit.f() == needle.decode(), "it is nowhere"
+"""
+    source = "def f(): return 'words of the other version'\n"
+    first = Module("unit", b"def f(): return ''\n", "unit.py")
+    result = made((first,), (Module("unit", source.encode(), "unit.py"),), looks)
+    assert outcomes(result) == {"test_it": "failed"} and outcomes(result.again) == {"test_it": "passed"}
+
+
+# Reading it.
+
+COLLECTED = b'{"event": "collected", "ids": ["test_it.py::test_a", "test_it.py::test_b"]}\n'
+FAILED = (
+    b'{"event": "start", "id": "test_it.py::test_a"}\n'
+    b'{"event": "item", "id": "test_it.py::test_a", "outcome": "failed", "seconds": 0.1, "message": "", "where": "", '
+    b'"resource": null}\n'
+)
+END = b'{"event": "end", "status": 1, "interrupted": false, "selected": 2, "ran": 1}\n'
+RECORD = COLLECTED + FAILED + END
+
+
+def read(run_of: MakeRun, record: bytes, again: tuple[Module, ...] = unit(5), status: int = 0) -> RunResult:
+    run = replace(run_of("", stop_at_first_failure=True), again=again)
+    return result_of(run, Evidence(status), record, Stream(), Stream())
+
+
+def test_a_record_ends_with_its_first_last_line() -> None:
+    assert parts_of(RECORD) == (RECORD, b"")
+    assert parts_of(RECORD + COLLECTED) == (RECORD, COLLECTED)
+    assert parts_of(COLLECTED + FAILED) == (COLLECTED + FAILED, b"")
+    assert parts_of(RECORD[:-1]) == (RECORD[:-1], b"")
+
+
+@pytest.mark.parametrize(
+    ("rest", "kind"),
+    [
+        (RECORD, EndingKind.COMPLETE),
+        (b"", EndingKind.COMPLETE),
+        (COLLECTED, EndingKind.EARLY_EXIT),
+        (COLLECTED + FAILED[:60], EndingKind.EARLY_EXIT),
+        (b"nonsense\n", EndingKind.PROTOCOL_ERROR),
+        (RECORD + b"\n", EndingKind.PROTOCOL_ERROR),
+        (RECORD + RECORD, EndingKind.PROTOCOL_ERROR),
+    ],
+)
+def test_the_run_has_ended_as_its_second_part_has(run_of: MakeRun, rest: bytes, kind: EndingKind) -> None:
+    result = read(run_of, RECORD + rest)
+    assert result.ending.kind is kind
+    assert [item.id for item in result.record.items] == ["test_it.py::test_a"]
+    assert (result.again is not None and result.again.complete) == (rest == RECORD)
+
+
+def test_a_second_record_counts_only_where_one_was_asked_for(run_of: MakeRun) -> None:
+    result = read(run_of, RECORD + RECORD, again=())
+    assert result.ending.kind is EndingKind.PROTOCOL_ERROR and result.again is None
+
+
+def test_a_second_record_does_not_mend_the_first(run_of: MakeRun) -> None:
+    interrupted = RECORD.replace(b'"interrupted": false', b'"interrupted": true')
+    result = read(run_of, interrupted + RECORD)
+    assert result.ending.kind is EndingKind.EARLY_EXIT and result.again is None
