@@ -392,6 +392,7 @@ class VariantRuns:
         self._order = plan.shuffled([*correct, *built], runner.order)
         self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, len(self._order), policy)
         self._entered = None if self.complete else entered
+        self._share_nothing = entered is not None
         self._categories = {mutant.id: mutant.category for mutant in unit.mutants}
         self._priorities = Priorities(self._seconds)
         self._learns = not self.complete
@@ -413,19 +414,24 @@ class VariantRuns:
         first: tuple[str, ...] = (),
         skip: tuple[str, ...] = (),
         first_failure: bool = False,
+        again: bool = False,
     ) -> Run:
         return plan.suite_run(
             next(self._runner.ids),
             self._unit,
             self._submission.tests,
-            plan.variant_modules(self._unit, variant, self._runner.salts.next_for(variant)),
+            self._next_rendering(variant),
             self._limits,
             only=only,
             first=first,
             skip=tuple(dict.fromkeys((*self._out, *skip))),
             stop_at_first_failure=first_failure or not self.complete,
             messages=False,
+            again=self._next_rendering(variant) if again else (),
         )
+
+    def _next_rendering(self, variant: Variant) -> tuple[Module, ...]:
+        return plan.variant_modules(self._unit, variant, self._runner.salts.next_for(variant))
 
     def stream(self, confirming: Callable[[], None]) -> None:
         """Run every variant once, but for mutants that have survived already, and as much of what mutants need further
@@ -505,16 +511,16 @@ class VariantRuns:
             self._few_noticed[variant.id] = result
 
     def _first_run(self, variant: Variant, first: tuple[str, ...] = ()) -> Step:
-        """`first` tests first."""
+        """`first` tests first. Of tests that share nothing the one that fails may do so again at once: correct code
+        has another rendering for that too, or whether there is one would tell it from mutants."""
         self._first_made += 1
         ended = self._mutant_ended if variant.kind == "mutant" else partial(self._correct_ended, self._first_made)
-        return Step(self._run(variant, first=first), partial(ended, variant))
+        return Step(self._run(variant, first=first, again=self._share_nothing), partial(ended, variant))
 
     def _mutant_ended(self, variant: Variant, result: RunResult) -> None:
         self._learn(variant, result)
-        noticed = self._few_noticed.get(variant.id)
-        agreeing = [noticed] if noticed is not None and mutation.agree(result, noticed) else []
-        self._on_mutants[variant.id] = MutantRuns([result, *agreeing])
+        others = (self._few_noticed.get(variant.id), result.again)
+        self._on_mutants[variant.id] = MutantRuns(result, [other for other in others if other is not None])
         self._unsettled.append(variant.id)
         self._first_ended()
 
@@ -596,7 +602,7 @@ class VariantRuns:
         found = tuple(zip(self._order, self._once(self._order), strict=True))
         self._survived, self._accepted = {}, {}
         self._on_correct = {place: each for place, each in enumerate(found) if each[0].kind != "mutant"}
-        self._on_mutants = {variant.id: MutantRuns([result]) for variant, result in found if variant.kind == "mutant"}
+        self._on_mutants = {variant.id: MutantRuns(result) for variant, result in found if variant.kind == "mutant"}
 
     def _to_the_end(self, variant: Variant, first: RunResult) -> SuiteSeen:
         if first.ending.kind in verdicts.OUT_OF_TIME:  # as for a mutant, this is believed only of a run made alone

@@ -48,10 +48,12 @@ class Asked:
 
 
 class MutantRuns:
-    """`first` is the run that all variants have, and one that confirms it, if there was one before."""
+    """`first` is the run that all variants have; `others` were made before it or within it, and count where they
+    confirm it."""
 
-    def __init__(self, first: Sequence[RunResult]) -> None:
-        self._first = tuple(first)
+    def __init__(self, first: RunResult, others: Sequence[RunResult] = ()) -> None:
+        self._first = first
+        self._others = tuple(others)
         self._further: list[tuple[Asked, RunResult]] = []
         self._counts: Counts | None = None
         self._decision = Decision(Next.NOTHING)
@@ -72,7 +74,7 @@ class MutantRuns:
         decision = self.decision(counts)
         if decision.next is Next.NOTHING:
             return None
-        invalid = plan.items_of(counts.invalid, self._first[0].record.collected)
+        invalid = plan.items_of(counts.invalid, self._first.record.collected)
         return Asked(decision.next, decision.only, tuple(dict.fromkeys((*invalid, *decision.skip))))
 
     def add(self, asked: Asked, result: RunResult) -> None:
@@ -82,5 +84,8 @@ class MutantRuns:
             self._decide(self._counts)
 
     def _decide(self, counts: Counts) -> None:
-        runs = [*self._first, *(result for _, result in self._further)]
+        confirming = (
+            other for other in self._others if mutation.agree(self._first, other, counts.valid, counts.known_errors)
+        )
+        runs = [self._first, *confirming, *(result for _, result in self._further)]
         self._counts, self._decision = counts, mutation.decide(runs, counts.valid, counts.known_errors)

@@ -133,9 +133,10 @@ def survived(run: RunResult | None) -> Decision:
     return Decision(Next.NOTHING, MutantStatus.SURVIVED, cells={} if run is None else cells(join([run])))
 
 
-def agree(one: RunResult, other: RunResult) -> bool:
-    """Whether a test, or a file, failed in both runs."""
-    return one.complete and other.complete and not set(join([one]).failing).isdisjoint(join([other]).failing)
+def agree(one: RunResult, other: RunResult, valid: frozenset[str], known_errors: frozenset[str]) -> bool:
+    """Whether something that counts failed in both runs."""
+    failed = [_failing(run, valid, known_errors) for run in (one, other) if run.complete]
+    return len(failed) == 2 and not set(failed[0]).isdisjoint(failed[1])
 
 
 def _decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:

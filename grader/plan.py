@@ -255,8 +255,9 @@ def suite_run(
     marks: str = "",
     stop_at_first_failure: bool = False,
     messages: bool = True,
+    again: tuple[Module, ...] = (),
 ) -> Run:
-    """The student's suite against one version of the unit."""
+    """The student's suite against one version of the unit; what fails, perhaps `again` on another."""
     suite = replace(
         student_suite(unit, tests),
         only=tuple(only),
@@ -266,7 +267,7 @@ def suite_run(
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
     )
-    return Run(run_id, suite, modules, limits)
+    return Run(run_id, suite, modules, limits, again)
 
 
 def student_suite(unit: Unit, tests: Iterable[File]) -> Suite:

@@ -69,6 +69,7 @@ OUTCOMES = {
     Act.SKIP: ItemOutcome.SKIPPED,
     Act.XFAIL: ItemOutcome.XFAILED,
 }
+FAILING = (ItemOutcome.FAILED, ItemOutcome.ERROR)
 
 
 def a_unit(base: Unit, mutants: Iterable[str] = (), wheats: int = 5, required: Iterable[str] = ()) -> Unit:
@@ -102,7 +103,8 @@ class SimulatedSuite:
     `ends_at_import` how the whole run ends on a variant. `made_beside` are tests made while running, on all code but
     the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes.
     `needs` names for a test another that must have run before it, or it fails. `enters` are the blocks of the
-    reference, as bits, that tests report where marks are asked for; None where they report none."""
+    reference, as bits, that tests report where marks are asked for; None where they report none. `goes_on` says that
+    what fails is run again in the same process where a run has another version."""
 
     unit: Unit
     tests: tuple[str, ...]
@@ -116,6 +118,7 @@ class SimulatedSuite:
     test_seconds: float = 0.001
     needs: Mapping[str, str] = field(default_factory=dict)
     enters: Mapping[str, int] | None = None
+    goes_on: bool = False
     random: Random = field(default_factory=lambda: Random(7))
     file: str = "test_mine.py"
     runs_left: int = 10**9
@@ -202,7 +205,15 @@ class SimulatedSuite:
         stream = Stream(words, len(words))
         errors = (CollectionError(f"{self.file}::{SECRET}Class", words, words),) if variant in self.class_errors else ()
         record = Record(tuple(acts), tuple(items), errors)
-        return RunResult(run.id, ending, record, stream, stream, Usage(used, used, 1))
+        result = RunResult(run.id, ending, record, stream, stream, Usage(used, used, 1))
+        failed = tuple(dict.fromkeys(item.function for item in items if item.outcome in FAILING))
+        if self.goes_on and run.again and result.complete and failed:
+            suite = replace(run.suite, only=failed, first=failed, stop_at_first_failure=True)
+            result = replace(result, again=self._again(replace(run, task=suite, modules=run.again, again=()), words))
+        return result
+
+    def _again(self, run: Run, words: str) -> RunResult:
+        return self._suite(run, self.variant_of(run), words)
 
     def _course(self, run: Run) -> RunResult:
         items: list[TestItem] = []

@@ -28,7 +28,7 @@ def asked(runs: MutantRuns, counts: Counts) -> Asked:
 
 
 def test_a_run_that_was_asked_for_as_it_is_in_the_end_counts() -> None:
-    runs = MutantRuns([ran(a="failed")])
+    runs = MutantRuns(ran(a="failed"))
     assert asked(runs, ALL) == Asked(Next.CONFIRM, (A,), ())
     runs.add(asked(runs, ALL), ran(a="failed"))
     for counts in (ALL, replace(ALL)):
@@ -37,7 +37,7 @@ def test_a_run_that_was_asked_for_as_it_is_in_the_end_counts() -> None:
 
 
 def test_what_confirms_a_test_that_does_not_count_in_the_end_is_dropped() -> None:
-    runs = MutantRuns([ran(a="failed")])
+    runs = MutantRuns(ran(a="failed"))
     runs.add(asked(runs, ALL), ran(a="failed"))
     assert asked(runs, WITHOUT_A) == Asked(Next.CONTINUE, (), (A,))
     runs.add(asked(runs, WITHOUT_A), ran(b="passed", c="passed"))
@@ -45,7 +45,7 @@ def test_what_confirms_a_test_that_does_not_count_in_the_end_is_dropped() -> Non
 
 
 def test_what_was_run_with_a_test_that_is_left_out_in_the_end_is_dropped() -> None:
-    runs = MutantRuns([ran(a="failed")])
+    runs = MutantRuns(ran(a="failed"))
     runs.add(asked(runs, ALL), ran(a="passed"))
     runs.add(asked(runs, ALL), ran(b="passed", c="failed"))
     assert asked(runs, ALL).only == (C,)
@@ -62,7 +62,7 @@ def test_what_was_run_with_a_test_that_is_left_out_in_the_end_is_dropped() -> No
 )
 def test_only_a_run_that_was_out_of_time_is_made_again_alone(ending: EndingKind, alone: bool) -> None:
     first = RunResult("r", Ending(ending, A), Record((A, B, C)))
-    assert asked(MutantRuns([first]), ALL).is_alone is alone
+    assert asked(MutantRuns(first), ALL).is_alone is alone
 
 
 def test_a_confirmation_stops_at_the_first_failure_unless_a_whole_file_is_to_fail_again() -> None:
