@@ -1,4 +1,5 @@
-"""Mutants come to the same end whether the tests that reach them are tried first or not."""
+"""Mutants come to the same end whether the tests that reach them are tried first or not, and whether what fails does
+so again in the same process or in another."""
 
 from dataclasses import replace
 
@@ -20,7 +21,9 @@ SUITES = (
     *("suite_parametrised", "suite_unittest", "suite_monkeypatch", "suite_hypothesis", "suite_unicode_and_nan"),
 )
 FIRST = replace(STANDARD, full_matrix_cpu_seconds=0.0)
+COMPLETE = replace(STANDARD, full_matrix_cpu_seconds=1e9)
 WHOLE = replace(FIRST, few_tests_share=0.0)
+"""each run whole, each confirmation a process of its own"""
 GENERATED = 300
 
 
@@ -39,7 +42,7 @@ def statuses_of(name: str, unit: Unit, policy: Policy) -> dict[str, object]:
 @pytest.mark.full
 @pytest.mark.parametrize("name", SUITES)
 def test_an_honest_suite_catches_the_same_mutants(name: str, unit: Unit) -> None:
-    assert statuses_of(name, unit, FIRST) == statuses_of(name, unit, WHOLE)
+    assert statuses_of(name, unit, FIRST) == statuses_of(name, unit, COMPLETE) == statuses_of(name, unit, WHOLE)
 
 
 @pytest.mark.full
