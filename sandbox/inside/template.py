@@ -10,7 +10,7 @@ zygote, forked from it for an inert suite and a slot, executes that suite's impo
     prepare {} + package of suites                              compiled {suite, inert}, for each of them
     collect {suite, slot}                                       zygote {suite, slot, pid} + its socket
     run {seq, suite, slot, uid, limits} + package, record, out, err    exited {seq, status, ...}; of a run without a uid
-      (+ a socket by which it may ask for another version)      started {seq, pid} before
+      (and a socket to ask for another version by)              started {seq, pid} before
 
     supervisor -> zygote                                        zygote -> supervisor
                                                                 collected {}; or it ends
@@ -66,7 +66,7 @@ class Forks:
         control: socket.socket,
         finder: MemoryFinder,
         prepared: Mapping[str, PreparedSession],
-        suites: Mapping[int, SuiteSource],
+        suites: dict[int, SuiteSource],
         reserved_bytes: int = 0,
     ) -> None:
         """`suites` are those that were made ready, by number. `reserved_bytes`: of address space, which the runtime's
@@ -137,8 +137,7 @@ class Forks:
 
 class Template(Forks):
     def __init__(self, control: socket.socket, slots: Sequence[str], import_paths: Sequence[str]) -> None:
-        self._sources: dict[int, SuiteSource] = {}
-        super().__init__(control, MemoryFinder(), {}, self._sources)
+        super().__init__(control, MemoryFinder(), {}, {})
         self._codes = Codes()
         self._compiled: dict[int, Compiled] = {}
         self._slots = slots
@@ -185,8 +184,8 @@ class Template(Forks):
             for suite in header["suites"]
         ]
         answers = [in_fork(partial(self._compile, suite)) for suite in suites]
-        for number, (suite, answer) in enumerate(zip(suites, answers, strict=True), len(self._sources)):
-            self._sources[number] = suite
+        for number, (suite, answer) in enumerate(zip(suites, answers, strict=True), len(self._suites)):
+            self._suites[number] = suite
             inert = False
             with contextlib.suppress(EOFError, ValueError, TypeError):  # it was cut off by a limit
                 compiled = self._compiled[number] = Compiled.from_bytes(read_all(answer))
@@ -202,7 +201,7 @@ class Template(Forks):
     def _collect(self, number: int, slot: str) -> None:
         """Fork a process that collects an inert suite in a free slot, says so, and then follows the orders that come to
         its socket."""
-        suite, compiled = self._sources[number], self._compiled[number]
+        suite, compiled = self._suites[number], self._compiled[number]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid:
