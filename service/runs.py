@@ -70,14 +70,18 @@ class Worker:
     stats: str = "{}"  # JSON, see service/stats.py
 
 
-def _still(claimed: RunState) -> sa.ColumnElement[bool]:
-    """That the attempt which `claim` gave out is under way, and still that worker's."""
+def _is_under_way(run: object, worker: object, attempt: object) -> sa.ColumnElement[bool]:
+    """That the attempt which `claim` gave out goes on, and is still that worker's."""
     return sa.and_(
-        runs.c.id == claimed.id,
+        runs.c.id == run,
         runs.c.status == Status.RUNNING.value,
-        runs.c.worker == claimed.worker,
-        runs.c.attempts == claimed.attempts,
+        runs.c.worker == worker,
+        runs.c.attempts == attempt,
     )
+
+
+def _still(claimed: RunState) -> sa.ColumnElement[bool]:
+    return _is_under_way(claimed.id, claimed.worker, claimed.attempts)
 
 
 _BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run"))
@@ -85,12 +89,7 @@ _ALIVE = sa.select(workers).where(workers.c.beat_at > sa.bindparam("since"))
 _ADD = runs.insert()
 _SHOW_PROGRESS = (
     runs.update()
-    .where(
-        runs.c.id == sa.bindparam("run"),
-        runs.c.status == Status.RUNNING.value,
-        runs.c.worker == sa.bindparam("by"),
-        runs.c.attempts == sa.bindparam("attempt"),
-    )
+    .where(_is_under_way(sa.bindparam("run"), sa.bindparam("by"), sa.bindparam("attempt")))
     .values(
         phase=sa.bindparam("in_phase"),
         done=sa.bindparam("so_far"),

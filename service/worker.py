@@ -292,7 +292,8 @@ class GradingWorker:
                     facts_missing = facts.complete(self._database) > 0
                 if self._take_over(silence):
                     sweep_at = tidy_at = 0.0
-                self._heed_reload()
+                with reading(self._database) as connection:
+                    self._heed_reload(connection)
                 self._feed_trials(engine)
                 self._carry_on_decisions()
                 if now >= sweep_at:
@@ -325,12 +326,9 @@ class GradingWorker:
                     taken = True
         return taken
 
-    def _heed_reload(self) -> None:
-        with reading(self._database) as connection:
-            self._has_to_reload(connection)
-
-    def _has_to_reload(self, connection: sa.Connection) -> bool:
-        """Whether somebody has had the course's files read again: this process holds the ones before, and ends."""
+    def _heed_reload(self, connection: sa.Connection) -> bool:
+        """End if somebody has had the course's files read again, since this process holds the ones before; whether
+        that is so."""
         last, _ = loads.chosen(connection)
         if self._course_load is None:
             self._course_load = last
@@ -440,7 +438,7 @@ class GradingWorker:
 
     def _claim(self, run_id: str, connection: sa.Connection) -> RunState | None:
         """Raises Stopping if the run may have come after other files were chosen: then it is graded by these."""
-        if self._has_to_reload(connection):
+        if self._heed_reload(connection):
             raise Stopping
         run = runs.claim(connection, run_id, self._name, self._clock())
         self._grading.expect(runs.any_waits(connection))
