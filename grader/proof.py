@@ -174,16 +174,24 @@ def _twins(variants: Sequence[Variant]) -> list[str]:
 
 
 def slow_tests(unit: Unit, session: Session) -> list[str]:
-    """Course tests that do not pass on the reference alone and within their time, as they are run for students."""
+    """Course tests that do not pass on the reference within their time, by themselves, or all together as for
+    students."""
     modules = plan.as_written(unit, plan.reference(unit))
     runs = [plan.course_run(f"b{number}", unit, modules, test) for number, test in enumerate(unit.course_tests)]
-    results = {test.name: [result] for test, result in zip(unit.course_tests, session.run(runs), strict=True)}
-    return [
+    together, *alone = session.run([plan.course_run("all", unit, modules, *plan.smoke_first(unit)), *runs])
+    results = {test.name: [result] for test, result in zip(unit.course_tests, alone, strict=True)}
+    found = [
         f"{part.id}: run by itself on the reference, within timeout_s = {unit.test_seconds:g}, it ends as "
         f"{part.outcome.value}{f' ({part.message})' if part.message else ''}."
         for part in verdicts.course_tests(unit.course_tests, results).tests
         if part.outcome is not Outcome.PASSED
     ]
+    if not together.complete:
+        found.append(
+            f"all course tests: run together on the reference, within timeout_s = {unit.test_seconds:g}, they end as "
+            f"{together.ending.kind.value}, so that each submission has them run one by one."
+        )
+    return found
 
 
 def _list(items: Sequence[object]) -> str:

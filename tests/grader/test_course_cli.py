@@ -124,6 +124,12 @@ FAULTS: dict[str, tuple[Changes, str]] = {
          TOML: MODULE.replace("timeout_s = 5", "timeout_s = 1")},
         "test_zero: run by itself on the reference, within timeout_s = 1, it ends as timeout",
     ),
+    "course tests over the time of one, together": (
+        {TESTS: COURSE_TEST.replace("    assert", "    __import__('time').sleep(0.6)\n    assert"),
+         TOML: MODULE.replace("timeout_s = 5", "timeout_s = 1")},
+        "all course tests: run together on the reference, within timeout_s = 1, they end as no_progress, so that each "
+        "submission has them run one by one.",
+    ),
     "a fixture that is made again otherwise": (
         {SCRIPT: FILES[SCRIPT].replace("'{}'", "'[1]'")},
         "fixtures/Z1/data.json: made again it differs: the value.",
