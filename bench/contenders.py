@@ -52,8 +52,8 @@ def ours(unit: Unit, work: Work, sandbox: DockerSandbox) -> Iterator[Callable[[]
 
 
 def run_ours(session: Session, unit: Unit, work: Work, *, to_the_end: bool = False) -> Took:
-    """As a grading does: those tests first that catch most of what came before; of the tests those that reach the
-    variant, if they are few."""
+    """As a grading does where what tests reach is known: those tests first that catch most of what came before; of the
+    tests those that reach the variant, if they are few. Otherwise all, in their own order."""
     began = time.perf_counter()
     calibration = calibrate(session, unit, work)
     start = time.perf_counter() - began
@@ -107,7 +107,11 @@ def run_of(
 ) -> Run:
     module, stop = Module(MODULE, source, UNIT_PATH), not to_the_end
     return plan.suite_run(
-        *(name, unit, work.suite, (module,), LIMITS),
+        name,
+        unit,
+        work.suite,
+        (module,),
+        LIMITS,
         first=first,
         skip=skip,
         stop_at_first_failure=stop,
