@@ -283,27 +283,28 @@ def run_own_unit(
     count = unit.determinism_runs + 1 + (unit.oracle is not None)
     results = runner.each("course_tests", runs(), count)
     together, (own, *driven) = results[: unit.determinism_runs], results[unit.determinism_runs :]
-    course = run_by_themselves(runner, unit, modules, tests, together)
+    course = course_results(runner, unit, modules, tests, together)
     suite = runner.resumed("course_tests", own, own_run, policy.own_resumes)
     if cases is not None:
         cases = runner.driven(cases.with_run(*driven), drive, policy.oracle_resumes)
     return OwnSeen(course, suite, cases)
 
 
-def run_by_themselves(
+def course_results(
     runner: Runner,
     unit: Unit,
     modules: tuple[Module, ...],
     tests: Sequence[CourseTest],
     together: Sequence[RunResult],
 ) -> dict[str, tuple[RunResult, ...]]:
-    """The results of each course test, by name: its runs by itself first, if it needs any, and those `together`."""
+    """The results of each course test, by name: of the runs `together`, behind one by itself if it did not pass in
+    each; of runs by itself only, if one of those together did not come to its end (decision 0162)."""
 
     def alone(which: Sequence[CourseTest]) -> tuple[RunResult, ...]:
         return runner.batch("course_tests", [plan.course_run(next(runner.ids), unit, modules, test) for test in which])
 
     if all(result.complete for result in together):
-        in_doubt = [test for test in tests if not verdicts.passes_in_all(test, together)]
+        in_doubt = verdicts.not_passed(tests, together)
         said = {test.name: (result,) for test, result in zip(in_doubt, alone(in_doubt), strict=True)}
         return {test.name: (*said.get(test.name, ()), *together) for test in tests}
     first = alone(tests)
@@ -392,7 +393,7 @@ class VariantRuns:
         self._order = plan.shuffled([*correct, *built], runner.order)
         self.complete = plan.runs_are_complete(unit, calibration.cpu_seconds, len(self._order), policy)
         self._entered = None if self.complete else entered
-        self._share_nothing = entered is not None
+        self._with_other = entered is not None  # only then is it known that tests share nothing
         self._categories = {mutant.id: mutant.category for mutant in unit.mutants}
         self._priorities = Priorities(self._seconds)
         self._learns = not self.complete
@@ -414,7 +415,7 @@ class VariantRuns:
         first: tuple[str, ...] = (),
         skip: tuple[str, ...] = (),
         first_failure: bool = False,
-        again: bool = False,
+        with_other: bool = False,
     ) -> Run:
         return plan.suite_run(
             next(self._runner.ids),
@@ -427,7 +428,7 @@ class VariantRuns:
             skip=tuple(dict.fromkeys((*self._out, *skip))),
             stop_at_first_failure=first_failure or not self.complete,
             messages=False,
-            again=self._next_rendering(variant) if again else (),
+            other_version=self._next_rendering(variant) if with_other else (),
         )
 
     def _next_rendering(self, variant: Variant) -> tuple[Module, ...]:
@@ -515,11 +516,11 @@ class VariantRuns:
         has another rendering for that too, or whether there is one would tell it from mutants."""
         self._first_made += 1
         ended = self._mutant_ended if variant.kind == "mutant" else partial(self._correct_ended, self._first_made)
-        return Step(self._run(variant, first=first, again=self._share_nothing), partial(ended, variant))
+        return Step(self._run(variant, first=first, with_other=self._with_other), partial(ended, variant))
 
     def _mutant_ended(self, variant: Variant, result: RunResult) -> None:
         self._learn(variant, result)
-        others = (self._few_noticed.get(variant.id), result.again)
+        others = (self._few_noticed.get(variant.id), result.on_other_version)
         self._on_mutants[variant.id] = MutantRuns(result, [other for other in others if other is not None])
         self._unsettled.append(variant.id)
         self._first_ended()

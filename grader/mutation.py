@@ -117,8 +117,9 @@ class Decision:
 
 
 def decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:
-    """Decide a mutant from its runs so far, in order, each made as the decision before it asked. `valid` are the tests
-    whose failures count; `known_errors` are files that cannot be collected on correct code either.
+    """Decide a mutant from its first run, those that confirm it already, and further ones in order, each made as the
+    decision before it asked. `valid` are the tests whose failures count; `known_errors` are files that cannot be
+    collected on correct code either.
 
     Killed needs two complete runs in which the same test fails; every test that failed is then named, since the second
     run stops where the kill is certain. Out of time needs two runs on end, the second alone; any other ending is void
@@ -135,8 +136,10 @@ def survived(run: RunResult | None) -> Decision:
 
 def agree(one: RunResult, other: RunResult, valid: frozenset[str], known_errors: frozenset[str]) -> bool:
     """Whether something that counts failed in both runs."""
-    failed = [_failing(run, valid, known_errors) for run in (one, other) if run.complete]
-    return len(failed) == 2 and not set(failed[0]).isdisjoint(failed[1])
+    if not (one.complete and other.complete):
+        return False
+    first, second = (_failing(run, valid, known_errors) for run in (one, other))
+    return not set(first).isdisjoint(second)
 
 
 def _decide(runs: Sequence[RunResult], valid: frozenset[str], known_errors: frozenset[str]) -> Decision:

@@ -36,7 +36,8 @@ class Policy:
     full_matrix_cpu_seconds: float = 3.0
     """what running the suite on every variant to its end may take; a unit can say otherwise"""
     few_tests_share: float = 0.5
-    """of the suite's time: where the tests that reach a mutant take no more, they are tried first; 0 is never"""
+    """of the suite's time: where the tests that reach a mutant take no more, they are tried first; with 0 nobody asks
+    what tests reach, and nothing that rests on it is done"""
     mutant_time_factor: float = 10.0
     mutant_cpu_seconds_least: float = 2.0
     mutant_cpu_seconds_most: float = 20.0
@@ -175,8 +176,9 @@ def _is_future(node: ast.stmt) -> bool:
 class Salts:
     """Which rendering each run of a variant gets: one it has not had, until all have had their turn.
 
-    So the runs of the reference differ from each other, and so does a confirmation from the run it confirms. Each
-    variant has an order of its own, which does not depend on what other variants need.
+    So what runs of the reference begin with differs, and so does a confirmation from the run it confirms. A run that
+    may go on with another rendering takes two. Each variant has an order of its own, which does not depend on what
+    other variants need.
     """
 
     def __init__(self, seed: int) -> None:
@@ -255,9 +257,9 @@ def suite_run(
     marks: str = "",
     stop_at_first_failure: bool = False,
     messages: bool = True,
-    again: tuple[Module, ...] = (),
+    other_version: tuple[Module, ...] = (),
 ) -> Run:
-    """The student's suite against one version of the unit; what fails, perhaps `again` on another."""
+    """The student's suite against one version of the unit; where tests fail, their process may go on with the other."""
     suite = replace(
         student_suite(unit, tests),
         only=tuple(only),
@@ -267,7 +269,7 @@ def suite_run(
         stop_at_first_failure=stop_at_first_failure,
         messages=messages,
     )
-    return Run(run_id, suite, modules, limits, again)
+    return Run(run_id, suite, modules, limits, other_version)
 
 
 def student_suite(unit: Unit, tests: Iterable[File]) -> Suite:

@@ -226,9 +226,10 @@ def course_tests(
     return CourseTestsPart(passed=passed, total=len(tests), tests=tests)
 
 
-def passes_in_all(test: CourseTest, results: Sequence[RunResult]) -> bool:
-    """Whether a course test has passed in each of these runs, by itself or beside others."""
-    return all(_seen_in(result, test).outcome is Outcome.PASSED for result in results)
+def not_passed(tests: Sequence[CourseTest], results: Sequence[RunResult]) -> list[CourseTest]:
+    """Those of the course tests that have not passed in each of these runs, which came to their end."""
+    suites = [join([result]) for result in results]
+    return [test for test in tests if any(_said_of(test, suite).outcome is not Outcome.PASSED for suite in suites)]
 
 
 def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -> CourseTestPart:
@@ -253,7 +254,10 @@ def _seen_in(result: RunResult, of: CourseTest) -> TestSeen:
     """What a run of course tests says of one."""
     if not result.complete:  # then a reported outcome is not to be believed either
         return of_ending(result.ending)
-    seen = join([result])
+    return _said_of(of, join([result]))
+
+
+def _said_of(of: CourseTest, seen: SuiteSeen) -> TestSeen:
     test = seen.tests.get(f"{of.path}::{of.name}")
     if test is not None and test.outcome not in (Outcome.SKIPPED, Outcome.NOT_RUN):
         return test

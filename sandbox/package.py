@@ -25,7 +25,7 @@ def package_of(run: Run, python: str = "", files_are_there: bool = False) -> byt
     modules = Modules(run.modules, python)
     if isinstance(run.task, Drive):
         return package_of_drive(run.task, modules)
-    return package_of_suite(run.task, modules, files_are_there, asks_again=bool(run.again))
+    return package_of_suite(run.task, modules, files_are_there)
 
 
 def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
@@ -36,7 +36,7 @@ def package_of_drive(drive: Drive, modules: "Modules") -> bytes:
     return encode(header, modules.data + drive.driver + b"".join(drive.cases))
 
 
-def package_of_suite(suite: Suite, modules: "Modules", files_are_there: bool, asks_again: bool) -> bytes:
+def package_of_suite(suite: Suite, modules: "Modules", files_are_there: bool) -> bytes:
     files = () if files_are_there else suite.files
     header = {
         "files": described(files),
@@ -51,7 +51,6 @@ def package_of_suite(suite: Suite, modules: "Modules", files_are_there: bool, as
             "environment": [list(pair) for pair in suite.environment],
             "stop_at_first_failure": suite.stop_at_first_failure,
             "messages": suite.messages,
-            "asks_again": asks_again,
         },
     }
     return encode(header, joined(files) + modules.data)

@@ -115,7 +115,7 @@ Task = Suite | Drive
 class Run:
     """One task on one version of the modules under test. `id` is ours; code inside the run never sees it.
 
-    `again` are the same modules in another version, for a suite whose tests share nothing. Where tests fail, their
+    `other_version` are the same modules once more, for a suite whose tests share nothing. Where tests fail, their
     process may run these on that version too before it leaves, until one of them fails again. It saves only time.
     """
 
@@ -123,7 +123,7 @@ class Run:
     task: Task
     modules: tuple[Module, ...]
     limits: Limits = Limits()
-    again: tuple[Module, ...] = ()
+    other_version: tuple[Module, ...] = ()
 
     @property
     def suite(self) -> Suite:
@@ -258,8 +258,8 @@ class Usage:
 @dataclass(frozen=True)
 class RunResult:
     """What became of one run. `record` holds every outcome reported before the end, however the run ended; `answers`
-    those of a drive, for the first cases in order; `again` is what tests that failed did on the run's other version, if
-    they were run on that."""
+    those of a drive, for the first cases in order; `on_other_version` is what tests that failed did on that, if they
+    were run on it."""
 
     run_id: str
     ending: Ending
@@ -268,7 +268,7 @@ class RunResult:
     stderr: Stream = field(default_factory=Stream)
     usage: Usage = field(default_factory=Usage)
     answers: tuple[Answer, ...] = ()
-    again: "RunResult | None" = None
+    on_other_version: "RunResult | None" = None
 
     @property
     def complete(self) -> bool:

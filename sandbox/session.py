@@ -109,9 +109,9 @@ class StationSession:
         left = max(0.0, self.left_seconds())
         limits, suite = vars(run.limits), number_in(station.suites, run)
         package = package_of(run, self.environment.python, files_are_there=suite >= 0)
-        again = package_of_modules(run.again, self.environment.python) if run.again else b""
-        fields = {"seq": seq, "suite": suite, "limits": limits, "deadline_seconds": left, "again": len(again)}
-        station.send("run", package + again, **fields)
+        other = package_of_modules(run.other_version, self.environment.python) if run.other_version else b""
+        fields = {"seq": seq, "suite": suite, "limits": limits, "deadline_seconds": left, "package_bytes": len(package)}
+        station.send("run", package + other, **fields)
         return seq
 
     def begins(self, flight: Flight, run: Run) -> None:
@@ -336,9 +336,9 @@ def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stder
         ending = ending_of(evidence, answered, run.limits)
         return RunResult(run.id, ending, stdout=stdout, stderr=stderr, usage=usage, answers=answered.answers)
     stops = run.task.stop_at_first_failure
-    first, rest = parts_of(record) if run.again else (record, b"")
+    first, rest = parts_of(record) if run.other_version else (record, b"")
     decoded = decode_record(first)
-    again = decode_record(rest) if rest and whole_record(decoded, stops) else None
-    ending = ending_of(evidence, again or decoded, run.limits, stops or again is not None)
-    on_again = None if again is None else RunResult(run.id, ending, again.record)
-    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage, again=on_again)
+    second = decode_record(rest) if rest and whole_record(decoded, stops) else None
+    ending = ending_of(evidence, second or decoded, run.limits, stops or second is not None)
+    on_other = None if second is None else RunResult(run.id, ending, second.record)
+    return RunResult(run.id, ending, decoded.record, stdout, stderr, usage, on_other_version=on_other)

@@ -9,10 +9,11 @@ The protocol, over the supervisor's stdin and stdout:
     preload {nonce}            body: a package          preloaded {nonce, error}
     prepare {nonce}            body: suites             (nothing)
     run     {nonce, seq, suite, limits,                 result    {nonce, seq, ...}  body: record, stdout, stderr
-             deadline_seconds}
-                               body: a package
+             deadline_seconds,
+             package_bytes}    body: a package, and another version
 
 `suite` is the number of the prepared suite that a run is of, or -1.
+Another version is a package too, of the same modules, or nothing; the supervisor keeps it until the run asks for it.
 A package is a frame again, which the supervisor passes on unread: what a child is to run, for the child alone.
 A run's record (lines of JSON, or of a drive frames) the supervisor does not read either; `decode.py` and `answers.py`
 do, on the host.

@@ -23,7 +23,7 @@ SUITES = (
 FIRST = replace(STANDARD, full_matrix_cpu_seconds=0.0)
 COMPLETE = replace(STANDARD, full_matrix_cpu_seconds=1e9)
 WHOLE = replace(FIRST, few_tests_share=0.0)
-"""each run whole, each confirmation a process of its own"""
+"""no run of few tests only, and each confirmation a process of its own"""
 GENERATED = 300
 
 

@@ -1,7 +1,8 @@
-"""One run: a fork of the template gives up its rights, receives what to run, runs pytest or a drive, and leaves.
+"""One run: a fork of the template, or of a zygote, gives up its rights, receives what to run, runs pytest or a drive,
+and leaves.
 
-Everything from `enter` on is done before the run's files and modules are received; nothing of theirs is in
-memory until this process can no longer reach anything that is not its own.
+Everything in `enter` is done before the version under test is received: nothing of it is in memory until this process
+can reach nothing that is not its own, but for the socket by which it may ask once for another version (decision 0252).
 """
 
 import _signal  # type: ignore[import-not-found]  # without the enums of `signal`, which cost a page for each name
@@ -30,7 +31,7 @@ Files = Mapping[str, bytes | memoryview]
 
 RECORD_FD = 3
 PACKAGE_FD = 4
-AGAIN_FD = 5
+OTHER_VERSION_FD = 5
 PIPE_BYTES = 1 << 16  # what a pipe holds
 HANDLERS = (
     (_signal.SIGCHLD, _signal.SIG_DFL),
@@ -49,7 +50,7 @@ class Order:
     record_fd: int
     stdout_fd: int
     stderr_fd: int
-    again_fd: int | None = None
+    other_version_fd: int | None = None
     """a socket by which another version of the modules can be asked for"""
 
 
@@ -64,7 +65,7 @@ def run(order: Order, finder: MemoryFinder, prepared: PreparedSession, files: Fi
         if calls is not None:
             status = run_calls(header["drive"], calls, finder, directory)
         else:
-            status = run_suite(header, finder, prepared, laid)
+            status = run_suite(header, finder, prepared, laid, has_other=order.other_version_fd is not None)
     except BaseException as error:
         os.write(2, f"the run could not be made: {type(error).__name__}: {error}\n".encode())
         status = 70
@@ -92,8 +93,8 @@ def arrange_descriptors(order: Order) -> None:
     """Leave open: 0 the null device, 1 and 2 the run's streams, 3 its record, 4 its package, 5 the socket by which it
     may ask for another version, if there is one."""
     wanted = [order.stdout_fd, order.stderr_fd, order.record_fd, order.package_fd]
-    if order.again_fd is not None:
-        wanted.append(order.again_fd)
+    if order.other_version_fd is not None:
+        wanted.append(order.other_version_fd)
     high = [os.dup2(fd, 64 + index) for index, fd in enumerate(wanted)]  # out of each other's way
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -158,8 +159,11 @@ def unpack(
     return header, calls, ()
 
 
-def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession, laid: Collection[str]) -> int:
-    """Run pytest on what was laid; returns the process's exit code: 0 if the record is whole."""
+def run_suite(
+    header: Header, finder: MemoryFinder, prepared: PreparedSession, laid: Collection[str], has_other: bool
+) -> int:
+    """Run pytest on what was laid, and what failed on another version if the run has one and is as a new process would
+    be; returns the process's exit code: 0 if the record is whole."""
     directory, suite = prepared.directory, header["suite"]
     laid_conftests = [f"{directory}/{path}" for path in laid if path.endswith("conftest.py")]
     root = f"{directory}/{suite['root']}"
@@ -190,21 +194,20 @@ def run_suite(header: Header, finder: MemoryFinder, prepared: PreparedSession, l
         status = run_afresh(directory, root, recorder)
     flush_streams()
     recorder.end(status)
-    if suite["asks_again"] and collected and recorder.failed:
-        run_again(task, finder, prepared, suite["environment"])
+    if has_other and collected and recorder.seconds_of_failed and prepared.can_go_on:
+        run_on_other_version(task, finder, prepared, suite["environment"])
     return 0
 
 
-def run_again(
+def run_on_other_version(
     task: Task, finder: MemoryFinder, prepared: PreparedSession, variables: Sequence[tuple[str, str]]
 ) -> None:
-    """Run what failed on another version of the modules, as a new process would, until something fails again; not if
-    that would differ."""
+    """Run what failed, the quickest first, until something fails again."""
     install_other_version(finder)
     os.chdir(prepared.directory)
     prepare_process(prepared.directory, variables)
     recorder = prepared.recorder
-    failed = recorder.failed
+    failed = recorder.seconds_of_failed
     if prepared.begin_again():
         quickest_first = tuple(sorted(failed, key=failed.__getitem__))
         recorder.begin(replace(task, only=frozenset(failed), first=quickest_first, stop_at_first_failure=True))
@@ -215,7 +218,7 @@ def run_again(
 
 def install_other_version(finder: MemoryFinder) -> None:
     """Ask for it, and have it imported from now on. As with `unpack`, the package goes with this call."""
-    with socket.socket(fileno=AGAIN_FD) as line:
+    with socket.socket(fileno=OTHER_VERSION_FD) as line:
         line.send(b"?")
         _, [fd], _, _ = socket.recv_fds(line, 1, 1)
     header, blobs = opened(read_package(fd))

@@ -54,7 +54,8 @@ class PreparedSession:
         self.recorder = Recorder()
         self._plain_tests = PlainTests(self.recorder)
         self._collected: Collected | None = None
-        self._is_over = False
+        self.can_go_on = False
+        """whether tests were run, and nothing of them is left"""
         hooks = set(map(id, sys.meta_path))
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
@@ -139,8 +140,8 @@ class PreparedSession:
         session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
-            self._is_over = not self._plain_tests.nothing_is_left(session)
-            if self._is_over:
+            self.can_go_on = self._plain_tests.nothing_is_left(session)
+            if not self.can_go_on:
                 hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
         except (KeyboardInterrupt, pytest.exit.Exception):
             self.recorder.pytest_keyboard_interrupt()
@@ -151,10 +152,8 @@ class PreparedSession:
         return int(session.exitstatus)
 
     def begin_again(self) -> bool:
-        """After `run`, and with another version of the modules there: be as after `complete`. False if that cannot be,
-        because something of the suite was left and its session is over."""
-        if self._is_over:
-            return False
+        """With another version of the modules there, be as after `complete`, which says whether that worked. Only if
+        it `can_go_on`."""
         session = self._session
         session._shouldfail, session.testsfailed = False, 0
         for item in session.items:

@@ -4,7 +4,7 @@
     {"event": "error", "path", "message", "where"}  a file that could not be collected
     {"event": "start", "id"}                        a test begins: if no outcome follows, the run ended in it
     {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}    and "marked", if it is asked for
-    {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a run that was not cut short
+    {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a record that was not cut short
 
 A process that runs a test again, on another version, writes a second record behind the first.
 
@@ -90,8 +90,8 @@ class Recorder:
         self._selected = 0
         self._ran = 0
         self._interrupted = False
-        self.failed: dict[str, float] = defaultdict(float)
-        """the functions of tests that failed, and the seconds that these took"""
+        self.seconds_of_failed: dict[str, float] = defaultdict(float)
+        """by function, of its tests that failed"""
         self._task = task
         self._place = task.place
         self._messages = task.messages
@@ -267,7 +267,7 @@ class Recorder:
             **marked,
         )
         if outcome in ("failed", "error"):
-            self.failed[function_of(self._id(nodeid))] += seconds
+            self.seconds_of_failed[function_of(self._id(nodeid))] += seconds
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
@@ -278,7 +278,7 @@ class Recorder:
         return done
 
     def _stop_after_failure(self, session: pytest.Session) -> None:
-        if self._task.stop_at_first_failure and self.failed:
+        if self._task.stop_at_first_failure and self.seconds_of_failed:
             session.shouldfail = "first failure"
 
     def pytest_keyboard_interrupt(self) -> None:

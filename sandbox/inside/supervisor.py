@@ -277,7 +277,7 @@ class Supervisor:
         pipes = [os.pipe() for _ in range(3)]
         record, stdout, stderr = (read_end for read_end, _ in pipes)
         fds = [write_end for _, write_end in pipes]
-        package, again = body[: len(body) - header["again"]], body[len(body) - header["again"] :]
+        package, other_version = body[: header["package_bytes"]], body[header["package_bytes"] :]
         run = Active(
             seq=header["seq"],
             tenant=tenant,
@@ -297,19 +297,19 @@ class Supervisor:
         order = {"do": "run", "seq": run.seq, "suite": suite, "slot": slot, "uid": tenant.uid, "limits": run.limits}
         zygote = self._zygotes.get((suite, slot))
         to = None if zygote is None else zygote.socket
-        if again:
+        if other_version:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self._selector.register(ours, selectors.EVENT_READ, partial(self._hear_run, ours, again))
+            self._selector.register(ours, selectors.EVENT_READ, partial(self._give_other_version, ours, other_version))
             fds.append(theirs.detach())
         self._order(order, package, fds, to)
 
-    def _hear_run(self, run: socket.socket, other_version: bytes) -> None:
-        """It asks for the other version of the modules, which it gets once, or all of it has left."""
+    def _give_other_version(self, line: socket.socket, other_version: bytes) -> None:
+        """When the run asks for it, once; or all of the run has left."""
         with contextlib.suppress(OSError):  # it need not take what it has asked for
-            if run.recv(1):
-                give(run, b"+", file_in_memory(other_version))
-        self._selector.unregister(run)
-        run.close()
+            if line.recv(1):
+                give(line, b"+", file_in_memory(other_version))
+        self._selector.unregister(line)
+        line.close()
 
     def _read(self, run: Active, capture: Capture) -> bool:
         """Take in one chunk of a stream; False at its end, or when it has nothing now."""
@@ -426,7 +426,7 @@ class Supervisor:
 
 
 def file_in_memory(package: bytes) -> int:
-    """A descriptor of it."""
+    """Returns the descriptor of a file that holds it and lies nowhere."""
     fd = os.memfd_create("package")
     if os.write(fd, package) != len(package):
         raise RuntimeError("a package that memory has no room for")

@@ -104,7 +104,7 @@ class SimulatedSuite:
     the student's; `backwards_beside` turns the order of tests round there, `seconds_beside` is what a test takes.
     `needs` names for a test another that must have run before it, or it fails. `enters` are the blocks of the
     reference, as bits, that tests report where marks are asked for; None where they report none. `goes_on` says that
-    what fails is run again in the same process where a run has another version."""
+    what fails is run on the other version of a run that has one."""
 
     unit: Unit
     tests: tuple[str, ...]
@@ -207,12 +207,13 @@ class SimulatedSuite:
         record = Record(tuple(acts), tuple(items), errors)
         result = RunResult(run.id, ending, record, stream, stream, Usage(used, used, 1))
         failed = tuple(dict.fromkeys(item.function for item in items if item.outcome in FAILING))
-        if self.goes_on and run.again and result.complete and failed:
+        if self.goes_on and run.other_version and result.complete and failed:
             suite = replace(run.suite, only=failed, first=failed, stop_at_first_failure=True)
-            result = replace(result, again=self._again(replace(run, task=suite, modules=run.again, again=()), words))
+            run = replace(run, task=suite, modules=run.other_version, other_version=())
+            result = replace(result, on_other_version=self._on_other_version(run, words))
         return result
 
-    def _again(self, run: Run, words: str) -> RunResult:
+    def _on_other_version(self, run: Run, words: str) -> RunResult:
         return self._suite(run, self.variant_of(run), words)
 
     def _course(self, run: Run) -> RunResult:

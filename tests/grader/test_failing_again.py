@@ -35,13 +35,13 @@ def test_where_the_process_did_not_go_on_it_is_confirmed_in_another(wider: Unit)
 def test_every_first_run_has_another_rendering_and_no_other_run_has(wider: Unit) -> None:
     suite = suite_of(wider, {"m": {"test_a": Act.FAIL}, **WIDE}, goes_on=True)
     suite.grade(policy=FIRST_FAILURE)
-    having = [(on, run) for on, run in suite.log if run.again]
+    having = [(on, run) for on, run in suite.log if run.other_version]
     correct = Counter(variant.id for variant in correct_variants(wider, FIRST_FAILURE))
     assert Counter(on for on, _ in having) == correct + Counter("mn")
     for _, run in having:
         assert not run.suite.messages and not run.suite.skip and not run.suite.only
-        assert renderings(run.again) != renderings(run.modules)
-        assert [module.name for module in run.again] == [module.name for module in run.modules]
+        assert renderings(run.other_version) != renderings(run.modules)
+        assert [module.name for module in run.other_version] == [module.name for module in run.modules]
     first_of_reference = [renderings(run.modules) for on, run in having if on == "reference"]
     assert len(set(first_of_reference)) == len(first_of_reference) > 1
 
@@ -49,7 +49,7 @@ def test_every_first_run_has_another_rendering_and_no_other_run_has(wider: Unit)
 def test_a_suite_that_may_share_something_has_none(wider: Unit) -> None:
     suite = suite_of(wider, WIDE, goes_on=True, enters=None)
     assert statuses(suite.grade(policy=FIRST_FAILURE)) == {"m": SURVIVED, "n": KILLED}
-    assert not any(run.again for _, run in suite.log)
+    assert not any(run.other_version for _, run in suite.log)
 
 
 def test_where_all_tests_run_every_one_that_failed_may_confirm(wider: Unit) -> None:
@@ -65,9 +65,9 @@ def test_where_all_tests_run_every_one_that_failed_may_confirm(wider: Unit) -> N
 class PassesAgain(SimulatedSuite):
     """What has failed passes in the second part of that run; on `n` it fails in each process of its own."""
 
-    def _again(self, run: Run, words: str) -> RunResult:
+    def _on_other_version(self, run: Run, words: str) -> RunResult:
         acts, self.acts = self.acts, {}
-        result = super()._again(run, words)
+        result = super()._on_other_version(run, words)
         self.acts = acts
         return result
 

@@ -59,7 +59,7 @@ def unit(value: int, double: str = "2 * x") -> tuple[Module, ...]:
 @pytest.fixture
 def made(session: Session, run_of: MakeRun) -> Callable[..., RunResult]:
     def make(first: tuple[Module, ...], other: tuple[Module, ...], source: str = SUITE, **options: Any) -> RunResult:
-        run = replace(run_of(source, modules=first, **({"stop_at_first_failure": True} | options)), again=other)
+        run = replace(run_of(source, modules=first, **({"stop_at_first_failure": True} | options)), other_version=other)
         session.prepare([run.suite.folder])
         (result,) = session.run([run])
         return result
@@ -74,14 +74,14 @@ def outcomes(result: RunResult | None) -> dict[str, str] | None:
 def test_the_test_that_fails_is_run_on_the_other_version(made: Callable[..., RunResult]) -> None:
     result = made(unit(1, "3 * x"), unit(1, "x + x if x < 2 else 0"), only=("test_it.py::test_doubles",))
     assert result.complete and outcomes(result) == {"test_doubles[1]": "failed"}
-    assert result.again is not None and result.again.complete
-    assert outcomes(result.again) == {"test_doubles[1]": "passed", "test_doubles[2]": "failed"}
-    assert result.again.record.collected == result.record.collected
+    assert result.on_other_version is not None and result.on_other_version.complete
+    assert outcomes(result.on_other_version) == {"test_doubles[1]": "passed", "test_doubles[2]": "failed"}
+    assert result.on_other_version.record.collected == result.record.collected
 
 
 def test_a_run_without_failure_has_no_other(made: Callable[..., RunResult]) -> None:
     result = made(unit(1), unit(5))
-    assert result.complete and len(result.record.items) == 8 and result.again is None
+    assert result.complete and len(result.record.items) == 8 and result.on_other_version is None
 
 
 def test_of_several_the_quickest_is_run_first_and_one_failure_is_enough(made: Callable[..., RunResult]) -> None:
@@ -100,7 +100,7 @@ def test_quick():
     result = made(unit(1), unit(5), source, stop_at_first_failure=False)
     failed = {"test_slow": "failed", "test_passes_again": "failed", "test_quick": "failed"}
     assert result.complete and outcomes(result) == failed | {"test_passes": "passed"}
-    assert outcomes(result.again) == {"test_passes_again": "passed", "test_quick": "failed"}
+    assert outcomes(result.on_other_version) == {"test_passes_again": "passed", "test_quick": "failed"}
 
 
 def test_nothing_but_the_version_differs_from_a_process_of_its_own(made: Callable[..., RunResult]) -> None:
@@ -108,16 +108,16 @@ def test_nothing_but_the_version_differs_from_a_process_of_its_own(made: Callabl
     for only in ("test_it.py::test_draws", "test_it.py::test_moves", "test_it.py::TestClass::test_member"):
         result = made(unit(5), unit(5), only=(only,), messages=True)
         alone = made(unit(5), (), only=(only,), messages=True)
-        assert result.again is not None and [i.outcome.value for i in alone.record.items] == ["failed"]
-        assert [i.message for i in result.again.record.items] == [i.message for i in alone.record.items]
+        assert result.on_other_version is not None and [i.outcome.value for i in alone.record.items] == ["failed"]
+        assert [i.message for i in result.on_other_version.record.items] == [i.message for i in alone.record.items]
 
 
 def test_modules_that_hold_the_unit_hold_the_other_version(made: Callable[..., RunResult]) -> None:
     holder = Module("holder", b"from unit import VALUE\nHELD = VALUE + 1\n", "holder.py")
     source = "from holder import HELD\nimport unit\ndef test_it(): assert HELD == 0, HELD\n"
     result = made((*unit(1), holder), (*unit(5), holder), source, messages=True)
-    assert result.again is not None
-    assert [item.message.splitlines()[0] for item in result.again.record.items] == ["AssertionError: 6"]
+    assert result.on_other_version is not None
+    assert [item.message.splitlines()[0] for item in result.on_other_version.record.items] == ["AssertionError: 6"]
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,19 @@ def test_modules_that_hold_the_unit_hold_the_other_version(made: Callable[..., R
 )
 def test_where_the_process_is_not_as_a_new_one_it_leaves(made: Callable[..., RunResult], source: str) -> None:
     result = made(unit(1), unit(5), source)
-    assert result.complete and outcomes(result) == {"test_it": "failed"} and result.again is None
+    assert result.complete and outcomes(result) == {"test_it": "failed"} and result.on_other_version is None
+
+
+def test_a_session_that_was_broken_off_does_not_go_on(made: Callable[..., RunResult]) -> None:
+    source = "import pytest\nimport unit\ndef test_it(): assert False\ndef test_exits(): pytest.exit('enough', 0)\n"
+    says = [replace(module, source=module.source + b"print('version', VALUE)\n") for module in (*unit(1), *unit(5))]
+    result = made((says[0],), (says[1],), source, stop_at_first_failure=False)
+    assert not result.complete and result.stdout.text == "version 1\n"
 
 
 def test_an_other_version_that_cannot_be_imported_is_not_run(made: Callable[..., RunResult]) -> None:
     result = made(unit(5), (Module("unit", b"1 / 0\n", "unit.py"),), only=("test_it.py::test_draws",))
-    assert result.complete and outcomes(result) == {"test_draws": "failed"} and result.again is None
+    assert result.complete and outcomes(result) == {"test_draws": "failed"} and result.on_other_version is None
 
 
 def test_who_leaves_during_the_second_run_has_not_come_to_its_end(made: Callable[..., RunResult]) -> None:
@@ -172,7 +179,7 @@ def test_it():
 def test_who_asks_too_early_gets_nothing_more_and_harms_itself(made: Callable[..., RunResult]) -> None:
     """The next run in the same place is made as if nothing had been."""
     result = made(unit(1), unit(5), ASKS_ITSELF)
-    assert outcomes(result) == {"test_it": "failed"} and not result.complete and result.again is None
+    assert outcomes(result) == {"test_it": "failed"} and not result.complete and result.on_other_version is None
     assert outcomes(made(unit(1), unit(1), only=("test_it.py::test_passes",))) == {"test_passes": "passed"}
 
 
@@ -195,7 +202,7 @@ def test_it():
     source = "def f(): return 'words of the other version'\n"
     first = Module("unit", b"def f(): return ''\n", "unit.py")
     result = made((first,), (Module("unit", source.encode(), "unit.py"),), looks)
-    assert outcomes(result) == {"test_it": "failed"} and outcomes(result.again) == {"test_it": "passed"}
+    assert outcomes(result) == {"test_it": "failed"} and outcomes(result.on_other_version) == {"test_it": "passed"}
 
 
 # Reading it.
@@ -210,8 +217,8 @@ END = b'{"event": "end", "status": 1, "interrupted": false, "selected": 2, "ran"
 RECORD = COLLECTED + FAILED + END
 
 
-def read(run_of: MakeRun, record: bytes, again: tuple[Module, ...] = unit(5), status: int = 0) -> RunResult:
-    run = replace(run_of("", stop_at_first_failure=True), again=again)
+def read(run_of: MakeRun, record: bytes, other: tuple[Module, ...] = unit(5), status: int = 0) -> RunResult:
+    run = replace(run_of("", stop_at_first_failure=True), other_version=other)
     return result_of(run, Evidence(status), record, Stream(), Stream())
 
 
@@ -238,15 +245,15 @@ def test_the_run_has_ended_as_its_second_part_has(run_of: MakeRun, rest: bytes, 
     result = read(run_of, RECORD + rest)
     assert result.ending.kind is kind
     assert [item.id for item in result.record.items] == ["test_it.py::test_a"]
-    assert (result.again is not None and result.again.complete) == (rest == RECORD)
+    assert (result.on_other_version is not None and result.on_other_version.complete) == (rest == RECORD)
 
 
 def test_a_second_record_counts_only_where_one_was_asked_for(run_of: MakeRun) -> None:
-    result = read(run_of, RECORD + RECORD, again=())
-    assert result.ending.kind is EndingKind.PROTOCOL_ERROR and result.again is None
+    result = read(run_of, RECORD + RECORD, other=())
+    assert result.ending.kind is EndingKind.PROTOCOL_ERROR and result.on_other_version is None
 
 
 def test_a_second_record_does_not_mend_the_first(run_of: MakeRun) -> None:
     interrupted = RECORD.replace(b'"interrupted": false', b'"interrupted": true')
     result = read(run_of, interrupted + RECORD)
-    assert result.ending.kind is EndingKind.EARLY_EXIT and result.again is None
+    assert result.ending.kind is EndingKind.EARLY_EXIT and result.on_other_version is None
