@@ -257,8 +257,8 @@ def run_own_unit(
     """The course tests, the student's own tests and the oracle's cases on the student's unit.
 
     `drawn` waits for the cases, which are drawn while the first runs are made. Course tests run together, in one order
-    and its reverse; those that did not pass run by themselves as well, and all do if either run did not come to its end
-    (decision 0162).
+    and its reverse; if any does not pass they run by themselves as well, and only those runs count if either of the
+    two did not come to its end (decision 0162).
     """
     modules = plan.own_modules(unit, submission)
     limits = plan.budget_limits(unit, policy)
@@ -297,17 +297,18 @@ def course_results(
     tests: Sequence[CourseTest],
     together: Sequence[RunResult],
 ) -> dict[str, tuple[RunResult, ...]]:
-    """The results of each course test, by name: of the runs `together`, behind one by itself if it did not pass in
-    each; of runs by itself only, if one of those together did not come to its end (decision 0162)."""
+    """The results of each course test, by name: of the runs `together`, behind one by itself if any test did not pass
+    in each; of runs by itself only, if one of those together did not come to its end (decision 0162)."""
 
     def alone(which: Sequence[CourseTest]) -> tuple[RunResult, ...]:
         return runner.batch("course_tests", [plan.course_run(next(runner.ids), unit, modules, test) for test in which])
 
-    if all(result.complete for result in together):
-        in_doubt = verdicts.not_passed(tests, together)
-        said = {test.name: (result,) for test, result in zip(in_doubt, alone(in_doubt), strict=True)}
-        return {test.name: (*said.get(test.name, ()), *together) for test in tests}
+    complete = all(result.complete for result in together)
+    if complete and verdicts.all_pass(tests, together):
+        return {test.name: tuple(together) for test in tests}
     first = alone(tests)
+    if complete:
+        return {test.name: (result, *together) for test, result in zip(tests, first, strict=True)}
     course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
     for _ in range(unit.determinism_runs - 1):

@@ -226,10 +226,10 @@ def course_tests(
     return CourseTestsPart(passed=passed, total=len(tests), tests=tests)
 
 
-def not_passed(tests: Sequence[CourseTest], results: Sequence[RunResult]) -> list[CourseTest]:
-    """Those of the course tests that have not passed in each of these runs, which came to their end."""
+def all_pass(tests: Sequence[CourseTest], results: Sequence[RunResult]) -> bool:
+    """Whether each of the course tests has passed in each of these runs, which came to their end."""
     suites = [join([result]) for result in results]
-    return [test for test in tests if any(_said_of(test, suite).outcome is not Outcome.PASSED for suite in suites)]
+    return all(_said_of(test, suite).outcome is Outcome.PASSED for test in tests for suite in suites)
 
 
 def _course_test(test: CourseTest, results: Sequence[RunResult], not_run: str) -> CourseTestPart:

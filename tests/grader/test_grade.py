@@ -379,10 +379,17 @@ def test_course_tests_that_pass_run_together_in_one_order_and_its_reverse(small:
     assert all(run.suite.first == run.suite.only for _, run in suite.log if run.suite.only)
 
 
-def test_a_course_test_that_fails_runs_by_itself_as_well_and_says_what_it_said_there(small: Unit) -> None:
+def test_where_a_course_test_fails_all_run_by_themselves_as_well(small: Unit) -> None:
+    """Each says what it says there; and what one test sets off might have made another pass."""
     suite = SimulatedSuite(small, ("test_a",), {"course": {"test_zero": Act.FAIL}})
     assert outcomes(suite.grade()) == {"test_twice": Outcome.PASSED, "test_zero": Outcome.FAILED}
-    assert course_runs(suite) == [(TWICE, ZERO), (ZERO, TWICE), (ZERO,)]
+    assert course_runs(suite) == [(TWICE, ZERO), (ZERO, TWICE), (TWICE,), (ZERO,)]
+
+
+def test_a_course_test_that_fails_by_itself_alone_is_found_where_another_fails(small: Unit) -> None:
+    acts = {"course": dict.fromkeys(("test_twice", "test_zero"), Act.FAIL), "course together": {"test_zero": Act.PASS}}
+    report = SimulatedSuite(small, ("test_a",), acts).grade()
+    assert set(outcomes(report).values()) == {Outcome.FAILED}
 
 
 @pytest.mark.parametrize("act, outcome", [(Act.HANG, Outcome.TIMEOUT), (Act.EXHAUST, Outcome.ERROR)])
