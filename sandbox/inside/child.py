@@ -203,7 +203,8 @@ def run_on_other_version(
     task: Task, finder: MemoryFinder, prepared: PreparedSession, variables: Sequence[tuple[str, str]]
 ) -> None:
     """Run what failed, the quickest first, until something fails again."""
-    install_other_version(finder)
+    if not install_other_version(finder):
+        return
     os.chdir(prepared.directory)
     prepare_process(prepared.directory, variables)
     recorder = prepared.recorder
@@ -216,14 +217,20 @@ def run_on_other_version(
         recorder.end(status)
 
 
-def install_other_version(finder: MemoryFinder) -> None:
-    """Ask for it, and have it imported from now on. As with `unpack`, the package goes with this call."""
-    with socket.socket(fileno=OTHER_VERSION_FD) as line:
-        line.send(b"?")
-        _, [fd], _, _ = socket.recv_fds(line, 1, 1)
-    header, blobs = opened(read_package(fd))
-    os.close(fd)
-    finder.install(sources_of(header, blobs))
+def install_other_version(finder: MemoryFinder) -> bool:
+    """Ask for it, and have it imported from now on; whether there was one. As with `unpack`, the package goes with this
+    call."""
+    try:
+        with socket.socket(fileno=OTHER_VERSION_FD) as line:
+            line.send(b"?")
+            _, fds, _, _ = socket.recv_fds(line, 1, 1)
+    except OSError:  # a test has closed it, or has asked already
+        return False
+    for fd in fds:
+        header, blobs = opened(read_package(fd))
+        os.close(fd)
+        finder.install(sources_of(header, blobs))
+    return bool(fds)
 
 
 def run_calls(drive: Header, calls: Calls, finder: MemoryFinder, directory: str) -> int:

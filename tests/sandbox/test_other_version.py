@@ -174,12 +174,14 @@ def test_it():
         pass
     assert not fds
 """
+CLOSES_IT = "import os\nimport unit\ndef test_it():\n    os.close(5)\n    assert False\n"
 
 
-def test_who_asks_too_early_gets_nothing_more_and_harms_itself(made: Callable[..., RunResult]) -> None:
+@pytest.mark.parametrize("source", [ASKS_ITSELF, CLOSES_IT])
+def test_who_asks_too_early_or_closes_the_line_is_run_once(made: Callable[..., RunResult], source: str) -> None:
     """The next run in the same place is made as if nothing had been."""
-    result = made(unit(1), unit(5), ASKS_ITSELF)
-    assert outcomes(result) == {"test_it": "failed"} and not result.complete and result.on_other_version is None
+    result = made(unit(1), unit(5), source)
+    assert outcomes(result) == {"test_it": "failed"} and result.complete and result.on_other_version is None
     assert outcomes(made(unit(1), unit(1), only=("test_it.py::test_passes",))) == {"test_passes": "passed"}
 
 
