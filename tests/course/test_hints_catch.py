@@ -52,7 +52,7 @@ def made(MHA: Any, d: int, H: int, dropout: float = 0.0, bias: bool = True) -> A
 
 
 def equal(one: Any, other: Any) -> bool:
-    return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=1e-5, atol=1e-6))
+    return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, rtol=1e-4, atol=1e-5))
 
 
 def out(mha: Any, x_q: Tensor, x_kv: Tensor, mask: Any = None) -> Array:
