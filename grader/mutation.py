@@ -193,7 +193,7 @@ def _failing(run: RunResult, valid: frozenset[str], known_errors: frozenset[str]
     """Valid tests that failed in a run, and files that only this variant keeps from being collected."""
     seen = join([run])
     tests = tuple(name for name, test in seen.tests.items() if name in valid and test.failing and test.counts)
-    return tests + tuple(path for path in error_paths(seen) if path not in known_errors)
+    return tuple(dict.fromkeys((*tests, *(path for path in error_paths(seen) if path not in known_errors))))
 
 
 def _answered(runs: Sequence[RunResult]) -> set[str]:

@@ -49,6 +49,11 @@ def test_a_failure_is_a_kill_once_the_same_test_fails_again(outcome: str) -> Non
     assert (second.status, second.killed_by) == (MutantStatus.KILLED, ("t.py::a",))
 
 
+def test_one_run_that_tells_a_failure_twice_has_failed_once() -> None:
+    decision = decide(ran(a="failed", errors=["t.py::a"]))
+    assert (decision.next, decision.only) == (Next.CONFIRM, ("t.py::a",))
+
+
 def test_a_failure_that_does_not_come_again_is_no_kill() -> None:
     assert status(ran(a="failed"), ran(a="passed", b="")) is MutantStatus.SURVIVED
 
