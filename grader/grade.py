@@ -402,6 +402,7 @@ class VariantRuns:
         self._few_noticed: dict[str, RunResult] = {}
         self._survived: dict[str, Decision] = {}
         self._on_correct: dict[int, tuple[Variant, RunResult]] = {}  # by place in the order, as what follows
+        self._orders: dict[int, tuple[str, ...]] = {}  # of tests, in which it met correct code
         self._accepted: dict[int, tuple[str, SuiteSeen]] = {}
         self._on_mutants: dict[str, MutantRuns] = {}
         self._unsettled: deque[str] = deque()
@@ -517,6 +518,7 @@ class VariantRuns:
         has another rendering for that too, or whether there is one would tell it from mutants."""
         self._first_made += 1
         ended = self._mutant_ended if variant.kind == "mutant" else partial(self._correct_ended, self._first_made)
+        self._orders[self._first_made] = first
         return Step(self._run(variant, first=first, with_other=self._with_other), partial(ended, variant))
 
     def _mutant_ended(self, variant: Variant, result: RunResult) -> None:
@@ -587,8 +589,8 @@ class VariantRuns:
 
     def correct(self) -> list[tuple[str, SuiteSeen]]:
         """What the suite does on each piece of correct code, taken to its end whatever it takes."""
-        refused = [variant for _, (variant, result) in sorted(self._on_correct.items()) if verdicts.fails(result)]
-        if refused and not self.complete and not all(map(verdicts.fails, self._once(refused))):
+        refused = [place for place, (_, result) in sorted(self._on_correct.items()) if verdicts.fails(result)]
+        if refused and not self.complete and self._hangs_on_order(refused):
             self._keep_own_order()
         seen = [
             self._accepted.get(place) or (variant.id, self._to_the_end(variant, result))
@@ -596,8 +598,19 @@ class VariantRuns:
         ]
         return sorted(seen, key=lambda pair: pair[0])
 
-    def _once(self, variants: Sequence[Variant]) -> tuple[RunResult, ...]:
-        return self._runner.batch("mutants", [self._run(variant) for variant in variants])
+    def _once(self, variants: Sequence[Variant], orders: Sequence[tuple[str, ...]] = ()) -> tuple[RunResult, ...]:
+        """Like first runs; in the suite's own order where no other is given."""
+        pairs = zip(variants, orders or [()] * len(variants), strict=True)
+        batch = [self._run(variant, first=first, with_other=self._with_other) for variant, first in pairs]
+        return self._runner.batch("mutants", batch)
+
+    def _hangs_on_order(self, refused: Sequence[int]) -> bool:
+        """Whether some correct code is refused again in the order in which it was, and not in the suite's own. Where a
+        test has failed by chance, that stands."""
+        variants = [self._on_correct[place][0] for place in refused]
+        as_before = self._once(variants, [self._orders[place] for place in refused])
+        pairs = zip(as_before, self._once(variants), strict=True)
+        return any(verdicts.fails(before) and not verdicts.fails(own) for before, own in pairs)
 
     def _keep_own_order(self) -> None:
         """Some test hangs on those before it: what other orders showed is dropped."""

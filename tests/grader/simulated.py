@@ -52,6 +52,7 @@ class Act(Enum):
     EXIT = auto()
     CRASH = auto()
     FLAKY = auto()
+    COIN = auto()  # a failure in one of ten runs
     ABSENT = auto()  # not collected
 
 
@@ -119,6 +120,7 @@ class SimulatedSuite:
     needs: Mapping[str, str] = field(default_factory=dict)
     enters: Mapping[str, int] | None = None
     goes_on: bool = False
+    coins_on_correct: int = 0
     random: Random = field(default_factory=lambda: Random(7))
     file: str = "test_mine.py"
     runs_left: int = 10**9
@@ -170,6 +172,9 @@ class SimulatedSuite:
         table = self.acts.get(variant, {})
         default = Act.FAIL if variant == "broken" else self.acts.get("*", {}).get(test, Act.PASS)
         act = table.get(test, default)
+        if act is Act.COIN:
+            act = Act.FAIL if self.random.random() < 0.1 else Act.PASS
+            self.coins_on_correct += act is Act.FAIL and variant[0] in "rw"
         return self.random.choice((Act.PASS, Act.FAIL)) if act is Act.FLAKY else act
 
     def _suite(self, run: Run, variant: str, words: str) -> RunResult:

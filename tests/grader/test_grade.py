@@ -1,6 +1,7 @@
 """The whole way from a submission to its report, with a sandbox that answers from a table."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
@@ -80,7 +81,35 @@ def test_a_suite_whose_tests_hang_on_each_other_keeps_its_own_order(unit: Unit) 
     assert report.mutation is not None and report.mutation.killed == 12
     runs = first_runs(suite)
     reordered, as_written = [name for name, first in runs if first], [name for name, first in runs if not first]
-    assert len(reordered) == 20 and Counter(as_written[-20:]) == Counter(reordered)
+    assert Counter(as_written[-20:]) == Counter(reordered[:20])
+    refused_again = reordered[20:]
+    assert refused_again == as_written[:-20] and not set(refused_again) & set(mutants)
+
+
+def test_for_a_test_that_rejects_correct_code_in_any_order_not_all_is_run_again(unit: Unit) -> None:
+    mutants = [f"m{n:02}" for n in range(12)]
+    suite = SimulatedSuite(a_unit(unit, mutants), ("test_a", "test_b"), {"w01": {"test_a": Act.FAIL}})
+    report = suite.grade(policy=FIRST_KILL)
+    assert report.student_tests is not None
+    assert [test.valid for test in report.student_tests.tests] == [False, True]
+    assert Counter(on for on, run in suite.log if on in mutants) == Counter(mutants)
+
+
+@pytest.mark.parametrize("enters", [None, {"test_a": 1, "test_b": 1}])
+def test_a_failure_by_chance_on_correct_code_stands_in_whatever_order(
+    unit: Unit, enters: Mapping[str, int] | None
+) -> None:
+    """Coins are thrown once: what failed is not forgiven because it passes in the suite's own order."""
+    failed = forgiven = 0
+    for seed in range(60):
+        suite = SimulatedSuite(a_unit(unit, ["m1", "m2"]), ("test_a", "test_b"), {}, enters=enters)
+        suite.acts = {"*": {"test_a": Act.COIN}}
+        suite.random = Random(seed)
+        report = suite.grade(seed, FIRST_KILL)
+        assert report.student_tests is not None
+        failed += suite.coins_on_correct > 0
+        forgiven += suite.coins_on_correct > 0 and all(test.valid for test in report.student_tests.tests)
+    assert failed >= 20 and forgiven <= failed * 0.2
 
 
 def test_a_confirmation_runs_the_quickest_test_that_failed_first(small: Unit) -> None:
