@@ -16,7 +16,8 @@ MOST_ITEMS = 5000
 MOST_ERRORS = 500
 TEXT_CHARACTERS = 4000
 COLLECTED = b'{"event": "collected", '
-END = b'\n{"event": "end", '
+GOES_ON = b'{"event": "goes on"}\n'
+"""behind the record of a run whose process has gone on with another version; that of what it did there follows"""
 REMEMBERED_BYTES = 64 << 10
 MARKED = re.compile(r"[0-9a-f]{1,512}")
 
@@ -56,13 +57,6 @@ def decode_record(data: bytes) -> Decoded:
         problem = str(error)
     record = Record(tuple(reader.collected), tuple(reader.items.values()), tuple(reader.errors))
     return Decoded(record, reader.end, reader.running, problem)
-
-
-def parts_of(data: bytes) -> tuple[bytes, bytes]:
-    """The record of a run and, behind its last line, that of what the same process ran again."""
-    start = data.find(END)
-    end = data.find(b"\n", start + 1) + 1 if start >= 0 else 0
-    return (data[:end], data[end:]) if end else (data, b"")
 
 
 def _remembered(line: bytes) -> dict[str, Any]:

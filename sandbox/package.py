@@ -57,9 +57,15 @@ def package_of_suite(suite: Suite, modules: "Modules", files_are_there: bool) ->
 
 
 def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
-    """For the template, or for a run that goes on with another version."""
     packed = Modules(modules, python)
     return encode({"modules": packed.descriptions}, packed.data)
+
+
+def package_of_other_version(run: Run, python: str) -> bytes:
+    """Empty if the run has none, or if it would not be code alone: its tests could ask for it, and read the source."""
+    if all(reads_our_code(python) and code_of(module) for module in run.other_version):
+        return package_of_modules(run.other_version, python) if run.other_version else b""
+    return b""
 
 
 def package_of_suites(suites: Sequence[SuiteFolder]) -> bytes:

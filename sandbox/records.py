@@ -258,8 +258,8 @@ class Usage:
 @dataclass(frozen=True)
 class RunResult:
     """What became of one run. `record` holds every outcome reported before the end, however the run ended; `answers`
-    those of a drive, for the first cases in order; `on_other_version` is what tests that failed did on that, if they
-    were run on it."""
+    those of a drive, for the first cases in order; `on_other_version` is what came of the tests that failed on that, if
+    they were run on it."""
 
     run_id: str
     ending: Ending

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 
 from sandbox.answers import decode_answers
-from sandbox.decode import decode_record, parts_of
+from sandbox.decode import GOES_ON, decode_record
 from sandbox.ending import Evidence, ending_of, whole_record
 from sandbox.errors import EngineFailed, SandboxError
-from sandbox.package import package_of, package_of_modules
+from sandbox.package import package_of, package_of_other_version
 from sandbox.records import (
     Drive,
     Ending,
@@ -109,7 +109,7 @@ class StationSession:
         left = max(0.0, self.left_seconds())
         limits, suite = vars(run.limits), number_in(station.suites, run)
         package = package_of(run, self.environment.python, files_are_there=suite >= 0)
-        other = package_of_modules(run.other_version, self.environment.python) if run.other_version else b""
+        other = package_of_other_version(run, self.environment.python)
         fields = {"seq": seq, "suite": suite, "limits": limits, "deadline_seconds": left, "package_bytes": len(package)}
         station.send("run", package + other, **fields)
         return seq
@@ -335,10 +335,13 @@ def result_of(run: Run, evidence: Evidence, record: bytes, stdout: Stream, stder
             raise EngineFailed(f"a driver cannot be loaded in the sandbox: {answered.broken}")
         ending = ending_of(evidence, answered, run.limits)
         return RunResult(run.id, ending, stdout=stdout, stderr=stderr, usage=usage, answers=answered.answers)
-    stops = run.task.stop_at_first_failure
-    first, rest = parts_of(record) if run.other_version else (record, b"")
+    first, goes_on, rest = record.partition(GOES_ON) if run.other_version else (record, b"", b"")
     decoded = decode_record(first)
-    second = decode_record(rest) if rest and whole_record(decoded, stops) else None
-    ending = ending_of(evidence, second or decoded, run.limits, stops or second is not None)
-    on_other = None if second is None else RunResult(run.id, ending, second.record)
+    if not goes_on or not whole_record(decoded, run.task.stop_at_first_failure):
+        ending = ending_of(evidence, decoded, run.limits, run.task.stop_at_first_failure)
+        return RunResult(run.id, ending, decoded.record, stdout, stderr, usage)
+    second = decode_record(rest)
+    second_ending = ending_of(evidence, second, run.limits, stop_at_first_failure=True)
+    on_other = RunResult(run.id, second_ending, second.record) if rest else None
+    ending = Ending(EndingKind.COMPLETE)  # however what came after it has ended
     return RunResult(run.id, ending, decoded.record, stdout, stderr, usage, on_other_version=on_other)

@@ -194,15 +194,20 @@ def run_suite(
         status = run_afresh(directory, root, recorder)
     flush_streams()
     recorder.end(status)
-    if has_other and collected and recorder.seconds_of_failed and prepared.can_go_on:
+    if has_other and collected and prepared.can_go_on() and files_in(directory) == len(laid):
         run_on_other_version(task, finder, prepared, suite["environment"])
     return 0
+
+
+def files_in(directory: str) -> int:
+    return sum(len(names) for _, _, names in os.walk(directory))
 
 
 def run_on_other_version(
     task: Task, finder: MemoryFinder, prepared: PreparedSession, variables: Sequence[tuple[str, str]]
 ) -> None:
     """Run what failed, the quickest first, until something fails again."""
+    prepared.recorder.emit("goes on")
     if not install_other_version(finder):
         return
     os.chdir(prepared.directory)

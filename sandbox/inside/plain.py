@@ -111,13 +111,24 @@ class PlainTests:
 
 def is_plain(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether no plugin of pytest's own has a part in running it."""
-    if type(item) is not pytest.Function:
-        return False
-    if any("hypothesis" in attribute for attribute in vars(getattr(item.obj, "__func__", item.obj))):
+    if not is_function(item):
         return False
     if any(mark.name in MARKS_WITH_HOOKS for mark in item.iter_markers()):
         return False
     return all(_is_plain_fixture(item, name) for name in item.fixturenames)
+
+
+def is_function(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether it is neither unittest's nor hypothesis'."""
+    if type(item) is not pytest.Function:
+        return False
+    return not any("hypothesis" in attribute for attribute in vars(getattr(item.obj, "__func__", item.obj)))
+
+
+def can_run_again(item: pytest.Item) -> bool:
+    """Whether a second run of it in one process meets nothing of the first: all that lasts is what it was given, and
+    that cannot be changed."""
+    return is_function(item) and all(map(is_unchangeable, parameters_of(item)))
 
 
 def _is_plain_fixture(item: pytest.Function, name: str) -> bool:
@@ -126,6 +137,19 @@ def _is_plain_fixture(item: pytest.Function, name: str) -> bool:
         return True
     modules = [fixture.func.__module__ for fixture in item._fixtureinfo.name2fixturedefs.get(name, ())]
     return bool(modules) and all(module == python.__name__ or not module.startswith("_pytest.") for module in modules)
+
+
+def parameters_of(item: pytest.Function) -> Iterable[object]:
+    return item.callspec.params.values() if hasattr(item, "callspec") else ()
+
+
+def is_unchangeable(value: object) -> bool:
+    """As far as that can be told: lists, dictionaries and arrays, and what holds some, have no hash."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def call(item: pytest.Function) -> None:

@@ -22,7 +22,7 @@ from _pytest.fixtures import FixtureFunctionDefinition, reorder_items
 from _pytest.main import Session
 from _pytest.scope import Scope
 
-from sandbox.inside.plain import PlainTests
+from sandbox.inside.plain import PlainTests, can_run_again
 from sandbox.inside.recorder import Place, Recorder, Task
 
 ROOT = "suite"
@@ -54,8 +54,7 @@ class PreparedSession:
         self.recorder = Recorder()
         self._plain_tests = PlainTests(self.recorder)
         self._collected: Collected | None = None
-        self.can_go_on = False
-        """whether tests were run, and nothing of them is left"""
+        self._nothing_is_left = False
         hooks = set(map(id, sys.meta_path))
         os.makedirs(self.root)  # pytest wants to see it; the run makes its own
         os.chdir(directory)
@@ -140,8 +139,8 @@ class PreparedSession:
         session, hook = self._session, self.config.hook
         try:
             session.exitstatus = self._collect_and_run()
-            self.can_go_on = self._plain_tests.nothing_is_left(session)
-            if not self.can_go_on:
+            self._nothing_is_left = self._plain_tests.nothing_is_left(session)
+            if not self._nothing_is_left:
                 hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
         except (KeyboardInterrupt, pytest.exit.Exception):
             self.recorder.pytest_keyboard_interrupt()
@@ -150,6 +149,12 @@ class PreparedSession:
             traceback.print_exc()
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
         return int(session.exitstatus)
+
+    def can_go_on(self) -> bool:
+        """Whether tests have failed that would find all as in a new process: the session as they found it, and nothing
+        that they were given and may have changed."""
+        failed = [item for item in self._session.items if self.recorder.has_failed(item)]
+        return self._nothing_is_left and bool(failed) and all(map(can_run_again, failed))
 
     def begin_again(self) -> bool:
         """With another version of the modules there, be as after `complete`, which says whether that worked. Only if

@@ -5,8 +5,7 @@
     {"event": "start", "id"}                        a test begins: if no outcome follows, the run ended in it
     {"event": "item", "id", "outcome", "seconds", "message", "where", "resource"}    and "marked", if it is asked for
     {"event": "end", "status", "interrupted", "selected", "ran"}    the last line of a record that was not cut short
-
-A process that runs a test again, on another version, writes a second record behind the first.
+    {"event": "goes on"}                            the process goes on with another version: a second record follows
 
 Reports are built here, not by pytest, because its tracebacks cost more than most tests.
 """
@@ -97,6 +96,10 @@ class Recorder:
         self._messages = task.messages
         self._pid = os.getpid()
         self._held = b""
+
+    def has_failed(self, item: pytest.Item) -> bool:
+        """Whether tests of its function have."""
+        return function_of(self._id(item.nodeid)) in self.seconds_of_failed
 
     def emit(self, event: str, **fields: object) -> None:
         self._hold(event, **fields)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.decode import parts_of
+from sandbox.decode import GOES_ON
 from sandbox.ending import Evidence
 from sandbox.records import EndingKind, Module, Run, RunResult, Session, Stream
 from sandbox.session import result_of
@@ -134,6 +134,43 @@ def test_where_the_process_is_not_as_a_new_one_it_leaves(made: Callable[..., Run
     assert result.complete and outcomes(result) == {"test_it": "failed"} and result.on_other_version is None
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        "@pytest.mark.parametrize('spec', [{'heads': 2}])\ndef test_it(spec):\n    spec.pop('heads')\n",
+        "@pytest.fixture(params=[[2, 3]])\ndef sizes(request): return request.param\n"
+        "def test_it(sizes):\n    sizes.append(4)\n",
+        "def test_it():\n    open('left', 'w').close()\n",
+        "def test_it(tmp_path):\n    (tmp_path / 'left').touch()\n",
+        "class TestIt(unittest.TestCase):\n  def test_it(self):\n",
+        "@given(st.integers())\ndef test_it(x):\n",
+    ],
+    ids=["parameter", "fixture's parameter", "file", "temporary file", "unittest", "hypothesis"],
+)
+def test_a_test_that_may_meet_itself_is_run_in_a_process_of_its_own(made: Callable[..., RunResult], test: str) -> None:
+    head = "import unittest\nimport pytest\nfrom hypothesis import given, strategies as st\nimport unit\n"
+    result = made(unit(1), unit(5), f"{head}{test}    assert unit.VALUE == 0\n")
+    assert result.complete and set((outcomes(result) or {}).values()) == {"failed"}
+    assert result.on_other_version is None
+
+
+def test_parameters_that_cannot_be_changed_keep_nothing_from_going_on(made: Callable[..., RunResult]) -> None:
+    source = "import pytest\nimport unit\n@pytest.mark.parametrize('x, y', [(1, (2, 'z')), (None, int)])\n"
+    result = made(unit(1), unit(5), source + "def test_it(x, y): assert unit.VALUE == 0\n")
+    assert result.on_other_version is not None and result.on_other_version.complete
+
+
+def test_another_version_that_would_show_its_source_is_not_given(
+    made: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for it could read that: code of another Python goes as source."""
+    monkeypatch.setattr("sandbox.package.reads_our_code", lambda python: False)
+    source = "import os\nimport pytest\nimport unit\ndef test_it():\n    with pytest.raises(OSError): os.fstat(5)\n"
+    result = made(unit(1), unit(5), source + "    assert False\n")
+    assert [item.message for item in result.record.items] == ["AssertionError: assert False"]
+    assert result.on_other_version is None
+
+
 def test_a_session_that_was_broken_off_does_not_go_on(made: Callable[..., RunResult]) -> None:
     source = "import pytest\nimport unit\ndef test_it(): assert False\ndef test_exits(): pytest.exit('enough', 0)\n"
     says = [replace(module, source=module.source + b"print('version', VALUE)\n") for module in (*unit(1), *unit(5))]
@@ -146,17 +183,33 @@ def test_an_other_version_that_cannot_be_imported_is_not_run(made: Callable[...,
     assert result.complete and outcomes(result) == {"test_draws": "failed"} and result.on_other_version is None
 
 
-def test_who_leaves_during_the_second_run_has_not_come_to_its_end(made: Callable[..., RunResult]) -> None:
-    source = "import os\nimport unit\ndef test_it():\n    if unit.VALUE == 5: os._exit(0)\n    assert False\n"
-    result = made(unit(1), unit(5), source)
-    assert (result.ending.kind, result.ending.item) == (EndingKind.EARLY_EXIT, "test_it.py::test_it")
-    assert outcomes(result) == {"test_it": "failed"}
-
-
-def test_the_first_version_s_limits_hold_for_both(made: Callable[..., RunResult]) -> None:
-    source = "import unit\ndef test_it():\n    while unit.VALUE == 5: pass\n    assert False\n"
-    result = made(unit(1), unit(5), source, cpu_seconds=1.0)
-    assert (result.ending.kind, result.ending.item) == (EndingKind.CPU_TIME, "test_it.py::test_it")
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        ("os._exit(0)", EndingKind.EARLY_EXIT),
+        ("os.kill(os.getpid(), 9)", EndingKind.SIGNAL),
+        ("while True: pass", EndingKind.CPU_TIME),
+        ("print('x' * 700_000, flush=True); os.read(os.pipe()[0], 1)", EndingKind.OUTPUT),
+    ],
+)
+def test_however_the_second_part_ends_the_first_stands(
+    made: Callable[..., RunResult], act: str, kind: EndingKind
+) -> None:
+    """Limits are for both together, and so much of them was used before."""
+    source = f"""
+import os
+import unit
+def test_it():
+    sum(range(10_000_000))
+    print("x" * 700_000, flush=True)
+    if unit.VALUE == 5:
+        {act}
+    assert False
+"""
+    result = made(unit(1), unit(5), source, cpu_seconds=2.0, output_bytes=2_000_000)
+    assert result.complete and outcomes(result) == {"test_it": "failed"}
+    second = result.on_other_version
+    assert second is not None and (second.ending.kind, second.ending.item) == (kind, "test_it.py::test_it")
 
 
 ASKS_ITSELF = """
@@ -224,18 +277,11 @@ def read(run_of: MakeRun, record: bytes, other: tuple[Module, ...] = unit(5), st
     return result_of(run, Evidence(status), record, Stream(), Stream())
 
 
-def test_a_record_ends_with_its_first_last_line() -> None:
-    assert parts_of(RECORD) == (RECORD, b"")
-    assert parts_of(RECORD + COLLECTED) == (RECORD, COLLECTED)
-    assert parts_of(COLLECTED + FAILED) == (COLLECTED + FAILED, b"")
-    assert parts_of(RECORD[:-1]) == (RECORD[:-1], b"")
-
-
 @pytest.mark.parametrize(
     ("rest", "kind"),
     [
         (RECORD, EndingKind.COMPLETE),
-        (b"", EndingKind.COMPLETE),
+        (b"", None),
         (COLLECTED, EndingKind.EARLY_EXIT),
         (COLLECTED + FAILED[:60], EndingKind.EARLY_EXIT),
         (b"nonsense\n", EndingKind.PROTOCOL_ERROR),
@@ -243,19 +289,21 @@ def test_a_record_ends_with_its_first_last_line() -> None:
         (RECORD + RECORD, EndingKind.PROTOCOL_ERROR),
     ],
 )
-def test_the_run_has_ended_as_its_second_part_has(run_of: MakeRun, rest: bytes, kind: EndingKind) -> None:
-    result = read(run_of, RECORD + rest)
-    assert result.ending.kind is kind
-    assert [item.id for item in result.record.items] == ["test_it.py::test_a"]
-    assert (result.on_other_version is not None and result.on_other_version.complete) == (rest == RECORD)
+def test_the_second_part_has_an_end_of_its_own(run_of: MakeRun, rest: bytes, kind: EndingKind | None) -> None:
+    result = read(run_of, RECORD + GOES_ON + rest)
+    assert result.complete and [item.id for item in result.record.items] == ["test_it.py::test_a"]
+    second = result.on_other_version
+    assert (None if second is None else second.ending.kind) is kind
 
 
-def test_a_second_record_counts_only_where_one_was_asked_for(run_of: MakeRun) -> None:
-    result = read(run_of, RECORD + RECORD, other=())
-    assert result.ending.kind is EndingKind.PROTOCOL_ERROR and result.on_other_version is None
+def test_a_second_record_counts_only_where_the_process_has_gone_on(run_of: MakeRun) -> None:
+    for result in (read(run_of, RECORD + RECORD), read(run_of, RECORD + GOES_ON + RECORD, other=())):
+        assert result.ending.kind is EndingKind.PROTOCOL_ERROR and result.on_other_version is None
 
 
-def test_a_second_record_does_not_mend_the_first(run_of: MakeRun) -> None:
-    interrupted = RECORD.replace(b'"interrupted": false', b'"interrupted": true')
-    result = read(run_of, interrupted + RECORD)
-    assert result.ending.kind is EndingKind.EARLY_EXIT and result.on_other_version is None
+@pytest.mark.parametrize(
+    "first", [RECORD.replace(b'"interrupted": false', b'"interrupted": true'), COLLECTED + FAILED, FAILED, b""]
+)
+def test_a_second_record_does_not_mend_the_first(run_of: MakeRun, first: bytes) -> None:
+    result = read(run_of, first + GOES_ON + RECORD)
+    assert result.ending.kind in (EndingKind.EARLY_EXIT, EndingKind.PROTOCOL_ERROR) and result.on_other_version is None
