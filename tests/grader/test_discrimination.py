@@ -76,17 +76,21 @@ def test_the_best_of_twenty_single_coins_is_far_from_passing(unit: Unit, probabi
 class NoticingSuite(CoinSuite):
     """One test, a coin where all tests are run; it fails for certain where it sees that some are left out."""
 
-    noticed = 0
-
     def answer(self, run: Run) -> RunResult:
         self.fewer = bool(run.suite.skip or run.suite.only)
-        self.noticed += bool(run.suite.skip)
         return super().answer(run)
 
     def _act(self, variant: str, test: str) -> Act:
         if variant in ("broken", "own") or test != "test_coin":
             return SimulatedSuite._act(self, variant, test)
         return Act.FAIL if self.fewer else super()._act(variant, test)
+
+    def noticed_on(self) -> set[str]:
+        """The variants on which it saw that first."""
+        first: dict[str, Run] = {}
+        for variant, run in self.log:
+            first.setdefault(variant, run)
+        return {variant for variant, run in first.items() if run.suite.skip}
 
 
 @pytest.mark.parametrize("probability", [0.7, 0.5, 0.2])
@@ -99,8 +103,8 @@ def test_the_best_of_twenty_coins_that_notice_what_is_left_out_does_not_pass(uni
         suite.probability, suite.attempt = probability, attempt
         report = suite.grade(seed=attempt, policy=replace(STANDARD, full_matrix_cpu_seconds=0.0))
         scores.append(won(report))
-        noticed += suite.noticed
-    assert noticed >= SUBMISSIONS * MUTANTS  # and no kill came of it alone
+        noticed += suite.noticed_on() == set(statuses(report))
+    assert noticed >= SUBMISSIONS * (1 - probability) / 2  # and no kill came of it alone
     assert max(scores) < 0.8
 
 
