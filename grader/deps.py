@@ -58,4 +58,6 @@ def missing(unit: Unit, submission: Submission, allowed: RefDeps, passed: Collec
 def check(unit: Unit, submission: Submission, allowed: RefDeps, passed: Collection[str] = ()) -> None:
     """Raises Rejected, naming the unit to build first, if something is missing."""
     if lacking := missing(unit, submission, allowed, passed):
-        raise Rejected("needs_dep", wording.needs_dep(lacking))
+        *after_it, first = lacking
+        stems = [file.stem for file in first.files]
+        raise Rejected("needs_dep", wording.needs_dep(first.id, first.title, stems, [dep.id for dep in after_it]))

@@ -7,14 +7,10 @@ of theirs reaches a screen.
 from collections.abc import Sequence
 from datetime import datetime
 from signal import Signals
-from typing import TYPE_CHECKING
 
 from grader.comparator import Difference, Kind
 from grader.report import Cause
 from sandbox.records import Ending, EndingKind, Limits, Resource
-
-if TYPE_CHECKING:  # units hold questions, whose sentences stand here
-    from grader.unit import Dep
 
 NAME_SHOWN_CHARS = 120
 PITFALLS_NAMED = 3
@@ -73,13 +69,12 @@ def other_language(language: str, path: str) -> str:
     return f"This unit is written in {language} ({shown(path)}). Only Python is graded here."
 
 
-def needs_dep(lacking: "Sequence[Dep]") -> str:
-    """`lacking`: nearest first; the one that nothing else of them stands in front of is the last."""
-    first = lacking[-1]
-    files = " ".join(f"-F {file.stem}=@{file.stem}.py" for file in first.files)
-    also = f" (and {', '.join(dep.id for dep in lacking[:-1])} after it)" if len(lacking) > 1 else ""
+def needs_dep(first: str, title: str, stems: Sequence[str], after_it: Sequence[str]) -> str:
+    """`stems` name the files of the unit to build first; `after_it` are the other units that are missing."""
+    files = " ".join(f"-F {stem}=@{stem}.py" for stem in stems)
+    also = f" (and {', '.join(after_it)} after it)" if after_it else ""
     return (
-        f"This unit needs {first.id}{f', {first.title}' if first.title else ''}: build and pass it first{also}, "
+        f"This unit needs {first}{f', {title}' if title else ''}: build and pass it first{also}, "
         f"send yours with {files}, or take the reference with ref_deps=all."
     )
 
