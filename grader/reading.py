@@ -26,7 +26,7 @@ def _passed(report: Report) -> Iterator[str]:
         yield wording.course_tests_passed(report.course_tests.passed, report.course_tests.total)
     if report.oracle is not None and report.oracle.agreed:
         yield wording.random_cases_agree(report.oracle.agreed, report.oracle.cases)
-    if report.mutation is not None and report.mutation.killed:
+    if report.mutation is not None and report.mutation.killed and not report.mutation.void:
         yield wording.mutants_caught(report.mutation.killed, report.mutation.total)
 
 

@@ -117,6 +117,8 @@ def _grade_of_tests(report: Report) -> Iterator[str]:
         f"Mutants: {part.killed} of {part.total} caught, score {part.score:.2f} (needed {part.threshold:.2f}), "
         f"required ones {'all caught' if part.required_ok else 'not all caught'}"
     )
+    if part.void:
+        yield from _hanging("  ", wording.void_grade(part.score_if_valid))
     for each in part.categories:
         yield f"  {each.killed} of {each.total} in {escaped(each.category)}"
     if (mutant := reading.hinted(report)) is not None:

@@ -786,6 +786,13 @@ def random_cases_agree(agreed: int, cases: int) -> str:
     return f"{agreed} of {cases} random cases"
 
 
+def void_grade(score_if_valid: float) -> str:
+    return (
+        "A test rejects correct code, so nothing that was caught counts. "
+        f"Without such tests the score would be {score_if_valid:.2f}."
+    )
+
+
 def mutants_caught(killed: int, total: int) -> str:
     return f"{killed} of {total} mutants caught by your tests"
 

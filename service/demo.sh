@@ -21,6 +21,9 @@ if [ "${1:-}" = stop ]; then
     if running; then
         kill "$(cat "$PID_FILE")"
         for _ in $(seq 100); do running || break; sleep 0.1; done
+        echo "demo: stopped the service on $URL/"
+    else
+        echo "demo: no service of a demo is running"
     fi
     rm -f "$PID_FILE"
     exit 0

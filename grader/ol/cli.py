@@ -95,8 +95,8 @@ def start(unit_id: UnitId, course: Tree = None, as_json: AsJson = False) -> None
     lacking = [dep.id for dep in unit.deps if dep.offered and not _built_here(here, unit, dep)]
     if lacking:
         screen.say(
-            f"It builds on {', '.join(lacking)}, which you have not built: build that first, or add --ref-deps to a "
-            "command to take the reference for it."
+            f"It builds on {', '.join(lacking)}, which you have not built: build that first, or add --ref-deps to "
+            "ol tests, check, mutate or submit to take the reference for it."
         )
     screen.say(f"Next: ol tests {unit.id} shows what your code has to do.")
     screen.tell(

@@ -19,8 +19,19 @@ def test_verdict_next_step_what_is_right_and_reasons_come_first(unit: Unit) -> N
     lines = render(report(unit)).splitlines()
     assert lines[0] == "Z1: FAIL   score 0.50"
     assert lines[1].startswith("Next: Correct your test first.")
-    assert lines[2] == "Right already: the contract; 2 of 2 course tests; 1 of 2 mutants caught by your tests."
+    assert lines[2] == "Right already: the contract; 2 of 2 course tests."
     assert lines[3].startswith("  - ")
+
+
+def test_what_a_void_grade_would_be_is_said_with_its_zero(unit: Unit) -> None:
+    """And nothing that was caught is said to be right; without such a test it is."""
+    lines = [line.strip() for line in render(report(unit)).splitlines()]
+    place = next(place for place, line in enumerate(lines) if line.startswith("Mutants: 1 of 2 caught, score 0.00"))
+    assert lines[place + 1] == (
+        "A test rejects correct code, so nothing that was caught counts. Without such tests the score would be 0.50."
+    )
+    text = render(SimulatedSuite(a_unit(unit, ["m1"]), ("test_a",), {"m1": {"test_a": Act.FAIL}}).grade())
+    assert "1 of 1 mutants caught by your tests." in text and "nothing that was caught" not in text
 
 
 def test_what_did_not_pass_comes_before_the_grade_of_the_tests_and_that_before_details(unit: Unit) -> None:
