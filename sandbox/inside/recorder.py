@@ -358,10 +358,12 @@ def text_of(error: BaseException) -> str:
 
 
 def where_of(error: BaseException, trace: TracebackType | None, place: Place) -> str:
-    """path:line of the innermost frame in a file that the author may see; "" if there is none."""
+    """path:line of the innermost frame in a file that the author may see; "" if there is none. As in pytest's own
+    tracebacks, a function with the local `__tracebackhide__ = True` is passed over, unless the error is all its own."""
     where = ""
     while trace is not None:
-        if path := place.relative(trace.tb_frame.f_code.co_filename):
+        is_hidden = "__tracebackhide__" in trace.tb_frame.f_code.co_varnames and bool(where)
+        if not is_hidden and (path := place.relative(trace.tb_frame.f_code.co_filename)):
             where = f"{path}:{trace.tb_lineno}"
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and error.filename and (path := place.relative(error.filename)):

@@ -356,6 +356,20 @@ def test_where_names_a_module_only_if_it_may_be_seen(outcome_of: RunOne, visible
     assert item.where == ("kit/sharp.py:2" if visible else "test_it.py:3")
 
 
+def test_where_passes_over_functions_that_say_so_as_pytest_does(outcome_of: RunOne) -> None:
+    source = """
+def check(x):
+    __tracebackhide__ = True
+    assert x == 4
+def test_helper():
+    check(3)
+def test_itself():
+    __tracebackhide__ = True
+    assert False
+"""
+    assert [item.where for item in outcome_of(source).record.items] == ["test_it.py:6", "test_it.py:9"]
+
+
 def test_where_passes_over_helpers_that_lie_beside_the_suite(session: Session, run_of: MakeRun) -> None:
     run = run_of("from checks import check\ndef test_it():\n    check(3)\n", path_dirs=("lib",))
     helper = File("lib/checks.py", b"def check(x):\n    assert x == 4, 'not four'\n")

@@ -38,6 +38,7 @@ def drawn(shape: Sequence[int], seed: int) -> tuple[Tensor, list[Tensor]]:
 
 def attend(where: str, num_heads: int, weights: Sequence[Tensor], x: Tensor) -> Tensor:
     """The student's function; an exception becomes a failure that says in which call."""
+    __tracebackhide__ = True
     try:
         out = run_multihead_self_attention(x.shape[-1], num_heads, *weights, x)
     except Exception as error:
@@ -60,6 +61,7 @@ def leaves(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def gradients_of(out: Tensor, cotangent: Tensor, of: Sequence[Tensor], where: str) -> list[Tensor | None]:
     """Gradients of sum(out * cotangent), None for a leaf that is not reached."""
+    __tracebackhide__ = True
     assert out.requires_grad, (
         f"The result of the call with {where} has no gradient, though inputs and weights ask for one. Compute with "
         "tensors throughout, without detach, .data, numpy or no_grad."
@@ -72,6 +74,7 @@ def gradients_of(out: Tensor, cotangent: Tensor, of: Sequence[Tensor], where: st
 
 def assert_gradients(where: str, num_heads: int, weights: Sequence[Tensor], x: Tensor, seed: int) -> None:
     """Inputs and all four weights against the loop over heads, under one random cotangent."""
+    __tracebackhide__ = True
     own, other = leaves([x, *weights]), leaves([x, *weights])
     cotangent = torch.from_numpy(np.random.default_rng(seed).uniform(-1, 1, tuple(x.shape)))
     out = attend(where, num_heads, own[1:], own[0])
@@ -369,6 +372,7 @@ FINISHED = ("scaled_dot_product", "multi_head_attention", "flex_attention", "tra
 @contextmanager
 def trapped() -> Iterator[list[str]]:
     """Names of finished attention that is called inside; every such call raises, by whatever name it is reached."""
+    __tracebackhide__ = True
     called: list[str] = []
 
     def trap(name: str) -> Callable[..., Any]:

@@ -630,6 +630,7 @@ def test_validation() -> None:
 
 def assert_close(actual: Any, expected: Any, message: str, axes: str) -> None:
     """Fail with `message` and the difference; `axes` names the last two, before which come batch and head."""
+    __tracebackhide__ = True
     leading = ["batch", "head"][: np.ndim(expected) - 2]
     agree(actual, expected, message, axes=" ".join([*leading, axes]))
 
@@ -689,6 +690,7 @@ def gradients_by_jacobian(
 
 def attempt(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of the call; an exception becomes a failure that says what was being done."""
+    __tracebackhide__ = True
     try:
         return call(*args, **kwargs)
     except Exception as error:
@@ -699,6 +701,7 @@ def attempt(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 def several(what: str, result: Any, kind: type, says: str) -> tuple[Any, ...]:
     """`result` when it is a tuple of as many things of the kind as `says` has names."""
+    __tracebackhide__ = True
     names = says.split(", ")
     assert isinstance(result, tuple) and len(result) == len(names), (
         f"{what} should return a tuple of {len(names)} ({says}), got {type(result).__name__}."
@@ -710,6 +713,7 @@ def several(what: str, result: Any, kind: type, says: str) -> tuple[Any, ...]:
 
 def forward(q: Array, k: Array, v: Array, mask: Array | None = None, scale: Any = None) -> tuple[Array, Array]:
     """sdpa_forward's output and weights."""
+    __tracebackhide__ = True
     what = f"sdpa_forward(q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}, {of_mask(mask)}, scale {scale})"
     out, weights = several(
         what, attempt(what, sdpa_forward, q, k, v, mask=mask, scale=scale), np.ndarray, "output, weights"
@@ -721,6 +725,7 @@ def backward(
     q: Array, k: Array, v: Array, p: Array, dout: Array, scale: Any = None, dropout_mult: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """sdpa_backward's three gradients."""
+    __tracebackhide__ = True
     what = f"sdpa_backward(q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}, p {list(p.shape)}, scale {scale})"
     found = attempt(what, sdpa_backward, q, k, v, p, dout, scale=scale, dropout_mult=dropout_mult)
     dq, dk, dv = several(what, found, np.ndarray, "gradient of q, gradient of k, gradient of v")
@@ -731,6 +736,7 @@ def backward(
 
 def attend(q: Tensor, k: Tensor, v: Tensor, **given: Any) -> tuple[Any, Any]:
     """scaled_dot_product_attention's output and weights as Tensors."""
+    __tracebackhide__ = True
     said = "".join(f", {name} {value}" for name, value in given.items() if name in ("scale", "dropout_p"))
     what = (
         f"scaled_dot_product_attention(q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}, "
@@ -748,18 +754,21 @@ def of_mask(mask: Array | None) -> str:
 
 def shaped(what: str, array: Array, shape: tuple[int, ...]) -> Array:
     """`array` when it has the shape."""
+    __tracebackhide__ = True
     assert array.shape == shape, f"The {what} should have shape {list(shape)}, got {list(array.shape)}."
     return array
 
 
 def gradient_of(name: str, tensor: Any) -> Array:
     """The gradient that arrived."""
+    __tracebackhide__ = True
     assert tensor.grad is not None, f"No gradient reached {name}: the node has to name it as a parent and send it one."
     return np.array(tensor.grad)
 
 
 def must_refuse(cases: Iterable[tuple[str, Callable[[], Any]]]) -> None:
     """Each call has to raise ValueError; one failure lists all that do not."""
+    __tracebackhide__ = True
     wrong = []
     for what, call in cases:
         try:

@@ -398,6 +398,7 @@ def test_smallest_sizes_are_accepted() -> None:
 
 def attempt(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of the call; an exception becomes a failure that says what was being done."""
+    __tracebackhide__ = True
     try:
         return call(*args, **kwargs)
     except Exception as error:
@@ -408,6 +409,7 @@ def attempt(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 def mask_of(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The bool array that the call returns."""
+    __tracebackhide__ = True
     result = attempt(what, call, *args, **kwargs)
     assert type(result) is np.ndarray, f"{what} should return a numpy array, got {type(result).__name__}."
     assert result.dtype == np.bool_, (
@@ -418,6 +420,7 @@ def mask_of(what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 def same(mask: Any, expected: Any, message: str) -> None:
     """A bool array has to equal the expected one, which may be drawn: # is True, . is False."""
+    __tracebackhide__ = True
     if isinstance(expected, str):
         expected = [[mark == "#" for mark in line.strip()] for line in expected.split("\n") if line.strip()]
     assert_close(mask, np.array(expected, dtype=bool), f"{message} 1 stands for True, 0 for False.")
@@ -425,6 +428,7 @@ def same(mask: Any, expected: Any, message: str) -> None:
 
 def additive(found: Any, mask: Array, dtype: np.dtype[Any], where: str) -> None:
     """`found` has to be 0 where the mask is True and -inf where it is False, of the dtype."""
+    __tracebackhide__ = True
     assert type(found) is np.ndarray, f"{where} should return a numpy array, got {type(found).__name__}."
     assert found.dtype == dtype, (
         f"{where} should be of dtype {dtype}, which is asked for or the default; got {found.dtype}."
@@ -445,6 +449,7 @@ def softmax(scores: Array) -> Array:
 
 def must_refuse(cases: Iterable[tuple[str, Callable[[], Any]]]) -> None:
     """Each call has to raise ValueError; one failure lists all that do not."""
+    __tracebackhide__ = True
     wrong = []
     for what, call in cases:
         try:

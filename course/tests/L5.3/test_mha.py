@@ -652,12 +652,15 @@ ROLES = (
 
 
 def attempt(what: str, call: Callable[..., Any], *args: Any, hint: str = "", **kwargs: Any) -> Any:
-    """The result of the call; an exception becomes a failure that says what was being done."""
+    """The result of the call; an exception becomes a failure that says what was being done, with the hint if it is
+    about shapes or masks."""
+    __tracebackhide__ = True
     try:
         return call(*args, **kwargs)
     except Exception as error:
         line = str(error).splitlines()[0][:200] if str(error) else "no message"
         line = re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", line)  # addresses differ from run to run
+        hint = hint if re.search("mask|shape|dim|size|ax[ei]s|broadcast|align", line) else ""
         raise AssertionError(
             f"{what} should work, but raised {type(error).__name__}: {line}. {hint}".rstrip()
         ) from error
@@ -665,17 +668,20 @@ def attempt(what: str, call: Callable[..., Any], *args: Any, hint: str = "", **k
 
 def a_tensor(what: str, result: Any) -> Any:
     """`result` when it is a Tensor."""
+    __tracebackhide__ = True
     assert isinstance(result, Tensor), f"{what} should return a Tensor, got {type(result).__name__}."
     return result
 
 
 def tensor_of(what: str, call: Callable[..., Any], *args: Any) -> Any:
     """The Tensor that the call returns."""
+    __tracebackhide__ = True
     return a_tensor(what, attempt(what, call, *args))
 
 
 def attend_tensors(what: str, mha: Any, x_q: Tensor, x_kv: Tensor, mask: Array | None) -> tuple[Any, Any]:
     """attend's output and weights as Tensors."""
+    __tracebackhide__ = True
     result = attempt(what, mha.attend, x_q, x_kv, mask, hint=ROLES)
     assert isinstance(result, tuple) and len(result) == 2, (
         f"{what} should return the output and the weights as a tuple of two, got {type(result).__name__}."
@@ -685,6 +691,7 @@ def attend_tensors(what: str, mha: Any, x_q: Tensor, x_kv: Tensor, mask: Array |
 
 def must_refuse(cases: Iterable[tuple[str, Callable[[], Any]]]) -> None:
     """Each call has to raise ValueError; one failure lists all that do not."""
+    __tracebackhide__ = True
     wrong = []
     for what, call in cases:
         try:
@@ -700,6 +707,7 @@ def must_refuse(cases: Iterable[tuple[str, Callable[[], Any]]]) -> None:
 
 def build(d_model: int, n_heads: int, **options: Any) -> Any:
     """A module of the given sizes, seeded."""
+    __tracebackhide__ = True
     said = "".join(f", {name}={value}" for name, value in options.items())
     what = f"MultiHeadAttention({d_model}, {n_heads}{said})"
     return attempt(what, MultiHeadAttention, d_model, n_heads, rng=PCG32(3), **options)
@@ -707,6 +715,7 @@ def build(d_model: int, n_heads: int, **options: Any) -> Any:
 
 def named_parameters(mha: Any) -> dict[str, Any]:
     """The eight parameters of a module with biases, by name."""
+    __tracebackhide__ = True
     parameters = dict(mha.named_parameters())
     assert sorted(parameters) == sorted(NAMES), (
         f"With bias=True the parameters should be named {', '.join(NAMES)}; got {', '.join(parameters)}."
@@ -739,6 +748,7 @@ def identity_module(n_heads: int) -> Any:
 
 def attend(mha: Any, x_q: Array, x_kv: Array, mask: Array | None = None) -> tuple[Array, Array]:
     """attend's output and weights as arrays, in the dtype of x_q."""
+    __tracebackhide__ = True
     said = "no mask" if mask is None else f"a mask of shape {list(mask.shape)}"
     heads = getattr(mha, "n_heads", "unknown")
     what = f"attend(x_q {list(x_q.shape)}, x_kv {list(x_kv.shape)}) with n_heads = {heads} and {said}"
@@ -748,6 +758,7 @@ def attend(mha: Any, x_q: Array, x_kv: Array, mask: Array | None = None) -> tupl
 
 def gradient(name: str, tensor: Any) -> Array:
     '""The gradient that arrived; k_proj.bias moves all scores of a query alike, so for it None is as good as'
+    __tracebackhide__ = True
     'zeros.""'
     if tensor.grad is None and name == "k_proj.bias":
         return np.zeros_like(tensor.data)
