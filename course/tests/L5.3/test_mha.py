@@ -757,9 +757,8 @@ def attend(mha: Any, x_q: Array, x_kv: Array, mask: Array | None = None) -> tupl
 
 
 def gradient(name: str, tensor: Any) -> Array:
-    '""The gradient that arrived; k_proj.bias moves all scores of a query alike, so for it None is as good as'
+    """The gradient that arrived; k_proj.bias moves all scores of a query alike, so for it None is as good as zeros."""
     __tracebackhide__ = True
-    'zeros.""'
     if tensor.grad is None and name == "k_proj.bias":
         return np.zeros_like(tensor.data)
     assert tensor.grad is not None, (
