@@ -307,9 +307,9 @@ def course_results(
     if complete and verdicts.all_pass(tests, together):
         return {test.name: tuple(together) for test in tests}
     first = alone(tests)
-    if complete:
-        return {test.name: (result, *together) for test, result in zip(tests, first, strict=True)}
     course: dict[str, tuple[RunResult, ...]] = {test.name: (result,) for test, result in zip(tests, first, strict=True)}
+    if complete:
+        return {name: (*results, *together) for name, results in course.items()}
     again = [test for test, result in zip(tests, first, strict=True) if result.ending.kind not in verdicts.COSTLY]
     for _ in range(unit.determinism_runs - 1):
         for test, result in zip(again, alone(again), strict=True):

@@ -63,9 +63,8 @@ def package_of_modules(modules: Sequence[Module], python: str = "") -> bytes:
 
 def package_of_other_version(run: Run, python: str) -> bytes:
     """Empty if the run has none, or if it would not be code alone: its tests could ask for it, and read the source."""
-    if all(reads_our_code(python) and code_of(module) for module in run.other_version):
-        return package_of_modules(run.other_version, python) if run.other_version else b""
-    return b""
+    is_code = reads_our_code(python) and all(map(code_of, run.other_version))
+    return package_of_modules(run.other_version, python) if run.other_version and is_code else b""
 
 
 def package_of_suites(suites: Sequence[SuiteFolder]) -> bytes:
